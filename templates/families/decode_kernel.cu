@@ -1,6 +1,6 @@
 //| needs "c.bk c.br c.combine c.ctas c.key_warps c.kv_lanes c.min_turns c.named c.row_warps c.stages l.boxed? l.bytes l.chunks"
 //| needs "l.chunks_v l.dots? l.ends l.exchange l.exchange_stride l.found? l.group l.held? l.merge_threads l.next l.overlay l.pdl"
-//| needs "l.floats? l.half? l.heads? l.integers_v? l.limbs? l.parts_k? l.q? l.k_scales? l.low? l.ob? l.stage l.tokens? l.v_scales?"
+//| needs "l.floats? l.half? l.heads? l.integers_v? l.q? l.k_scales? l.low? l.ob? l.stage l.tokens? l.v_scales?"
 //| needs "l.section? l.segment_digits? l.segments_digits? l.slices l.slots? l.states l.sums? l.vb l.walk l.words"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
@@ -65,7 +65,7 @@ constexpr int COLS = VB * 8;     // of O, rounded up
 //| if l.low then
 constexpr int OB = $(l.ob);        // blocks of $(l.half and 16 or 8) columns of O as they are summed up, in the order of V's codes
 //|   if l.integers_v then
-constexpr int SUMS_OF_P = OB - $(l.integers_v.blocks);  // those after it are sums of P for each block of a row
+constexpr int EXCESS = OB - $(l.integers_v.blocks);  // those after it are what codes that are too large add to each block of a row
 //|   end
 //| end
 //| if c.combine == c.named.combine.second_kernel then

@@ -1,4 +1,4 @@
-//| needs "l.half? l.heads? l.floats? l.integers_v? l.limbs? l.parts_k? l.low? l.shifts_k? l.shifts_v? l.tokens?"
+//| needs "l.half? l.heads? l.floats? l.integers_v? l.limbs? l.low? l.shifts_k? l.shifts_v? l.tokens?"
 //| local ob, halves = l.low and "OB" or "VB", l.half and 1 or 2
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| -- Scales of keys 2t and 2t + 1 of block n of keys, from `from` on.
@@ -230,16 +230,17 @@ struct WarpRows {
       for (int e = 0; e < 2; e++) {
         const int r = row + at.t * 2 + e;
         if (r >= rows || !there) continue;
-        const float more = o[0][SUMS_OF_P + $(b)][e] * $(f.bits == 8 and "128.f" or "8.f");
+        const float more = o[0][EXCESS + $(b)][e];
 //|     if f.bits == 8 then
 //|       local function by(i) return p.v_scale == 4 and (" * of_column(column + %d)"):format(i) or "" end
         const float(&x)[4] = o[0][$(b * I.rows) + i];
         *(float2 *)(exchange + exchange_offset(r, column / 2)) = make_float2((x[e] - more) * of_o$(by(0)), (x[e + 2] - more) * of_o$(by(1)));
 //|     else
         const float(&even)[4] = o[0][$(b * I.rows) + 2 * i], (&odd)[4] = o[0][$(b * I.rows) + 2 * i + 1];
+        const float upper = o[0][EXCESS + $(b)][e + 2];
         *(float2 *)(exchange + exchange_offset(r, column / 2)) = make_float2((even[e] - more) * of_o, (odd[e] - more) * of_o);
         *(float2 *)(exchange + exchange_offset(r, column / 2 + $(f.shared // 4))) =
-            make_float2((even[e + 2] * 0x1p-4f - more) * of_o, (odd[e + 2] * 0x1p-4f - more) * of_o);
+            make_float2((even[e + 2] - upper) * (of_o * 0x1p-4f), (odd[e + 2] - upper) * (of_o * 0x1p-4f));
 //|     end
       }
     }

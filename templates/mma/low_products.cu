@@ -1,4 +1,4 @@
-//| needs "l.chunks l.chunks_v l.half? l.integers_v? l.limbs? l.low l.parts_k? l.most_k l.most_v l.shifts_k l.shifts_v l.tokens?"
+//| needs "l.chunks l.chunks_v l.floats? l.half? l.integers_v? l.limbs? l.low l.parts_k? l.most_k l.most_v l.shifts_k l.shifts_v l.tokens?"
 //| local place = include "tiles/codes.lua"
 //| local K, V = l.low.k, l.low.v
 //| local nk, nv = place.registers(K), place.registers(V)
@@ -783,7 +783,7 @@ __device__ __forceinline__ void raise_limit(PowerOfP &power, float (&o)[MB][OB][
     for (int i = 0; i < 4; i++) o[0][v][i] *= keep;
 }
 //|   end
-// O^T += V^T P^T, and the sums of P. Block (b * $(I.chunks) + i) * V_WORD / 2 + r / 2 of O has registers r and r + 1 of words of the i-th chunk of
+// O^T += V^T P^T, and what codes that are too large add to a row of it. Block (b * $(I.chunks) + i) * V_WORD / 2 + r / 2 of O has registers r and r + 1 of words of the i-th chunk of
 // V's block b, for even r, as rows g and g + 8: what of it is another block's is not asked for. P is that of the keys times the scale of
 // their block.
 __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&s)[MB][NB][4], $(vd and "PowerOfP &power, " or "")u32 v_tile, const Lane &at) {
@@ -850,8 +850,8 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&
           mma_full(o[0][$(b * I.rows) + i * (V_WORD / 2) + r / 2], of_v, of_block[0], of_block[1]);
         }
       }
-      const u32 one[4] = {0x00010001, 0x00010001, 0x00010001, 0x00010001};
-      mma_full(o[0][SUMS_OF_P + $(b)], one, of_block[0], of_block[1]);
+      const u32 more[4] = $(V.bits == 8 and "{0x00800080, 0x00800080, 0x00800080, 0x00800080}" or "{0x00080008, 0x00800080, 0x00080008, 0x00800080}");
+      mma_full(o[0][EXCESS + $(b)], more, of_block[0], of_block[1]);
     }
 //|   end
   }
