@@ -109,15 +109,6 @@ local function limbs_of(p, l)
   to.words = to.blocks * to.chunks * to.codes
   return to
 end
--- Tiles of eight rows over such codes of K: sums of a block of them apart, whose Q is rows g of a fragment where the block's number is even and
--- rows g + 8 where it is odd; of K without blocks there are two such sums. step: chunks from one of a block's to the next.
-local function parts_of(p, l)
-  local to = limbs_of(p, l)
-  if l.low.k.block == 1 then to.blocks, to.chunks, to.first, to.step = 2, (l.chunks + 1) // 2, { [0] = 0, 1 }, 2 end
-  to.pairs = (to.blocks + 1) // 2 * to.chunks * to.codes  -- quadruples of registers of Q
-  return to
-end
-
 -- Whether a head's row of K or V ends within a line of memory. The rest of the line is another head's: a copy that asks the L2 for all of
 -- it reads up to 1.6 times what is needed, where that head's block is not in step.
 local function is_narrow(p, low)
@@ -194,7 +185,8 @@ function decode.layout(p, c, a)
     l.chunks, l.chunks_v = chunks_of(p, l.low.k, p.d), chunks_of(p, l.low.v, p.dv)
     l.shifts_k, l.shifts_v = shifts(p, l.low.k), shifts(p, l.low.v)
     l.most_k, l.most_v = 16 - p.kv_align, 16 - p.kv_align  -- bytes of a row's first chunk before it, at most
-    if (c.token_rows or 0) == 1 then
+    if (c.token_rows or 0) > 0 then
+      l.bulk = c.token_rows == 2 or nil
       l.tokens = { k = token_rows(l.low.k, p.d, heads), v = token_rows(l.low.v, p.dv, heads) }
       l.chunks, l.chunks_v = l.tokens.k.chunks, l.tokens.v.chunks
       l.most_k, l.most_v = l.tokens.k.most, l.tokens.v.most
@@ -204,10 +196,8 @@ function decode.layout(p, c, a)
     l.half = c.br <= 8
     -- Blocks of 8 columns of O as it is summed up; of 16 where it is transposed.
     l.ob = l.chunks_v * rows_of.registers(l.low.v) // (l.half and 2 or 1)
-    if l.half and is_integer(l.low.k) then
-      if c.br == 4 then l.limbs = limbs_of(p, l) else l.parts_k = parts_of(p, l) end
-    end
-    if l.half and is_integer(l.low.v) then -- V's codes as they come, too: see low_products.cu
+    l.limbs = c.br == 4 and limbs_of(p, l) or nil
+    if l.limbs and is_integer(l.low.v) then -- V's codes as they come, too: see low_products.cu
       local f = l.low.v
       local bytes = f.block == 1 and p.dv or f.block_bytes - f.codes_at
       local v = { blocks = f.block == 1 and 1 or p.dv // f.block, first = { [0] = 0 }, chunks = l.chunks_v, bytes = bytes }
@@ -220,7 +210,6 @@ function decode.layout(p, c, a)
     l.cost_k, l.cost_v = l.low.k.cost, l.low.v.cost
     local nibbles = l.low.k.bits == 4
     if l.limbs then l.cost_k = (l.low.k.has_scale and 0.75 or 0.1) + (nibbles and 0.5 or 0) end
-    if l.parts_k then l.cost_k = (l.low.k.has_scale and 0.4 or 0) + (nibbles and 0.63 or 0.75) end
     if l.integers_v then l.cost_v = (l.low.v.has_scale and 0.3 or 0) + (l.low.v.bits == 4 and 0.63 or 0.75) end
   end
   l.copiers, l.copier = "GROUP_THREADS", "(threadIdx.x % GROUP_THREADS)"
@@ -247,12 +236,15 @@ function decode.layout(p, c, a)
   l.states = l.bytes
   l.words = l.states + groups * c.br * 8
   l.used = l.words + 16
+  if l.bulk then  -- an mbarrier for each buffer
+    l.barriers = round_up(l.used, 8)
+    l.used = l.barriers + c.key_warps * c.stages * 8
+  end
   if l.half then  -- Q, as lanes take it
     l.q = round_up(l.used, 16)
     l.used = l.q + (l.chunks * rows_of.registers(l.low.k) // 2 + 1) // 2 * 512 * heads
     if l.limbs then l.used = l.q + l.limbs.words * 128 * heads end
-    if l.parts_k then l.used = l.q + l.parts_k.pairs * 512 * heads end
-    if l.low.k.has_scale and (l.limbs or l.parts_k) then  -- scales of K's blocks, of a group's keys
+    if l.low.k.has_scale and l.limbs then  -- scales of K's blocks, of a group's keys
       l.floats = l.used
       l.used = l.floats + groups * c.bk * rows_of.scales(l.low.k, p.d) * 4
     end
@@ -288,7 +280,6 @@ function decode.layout(p, c, a)
   local q_steps = l.low and l.chunks * rows_of.registers(l.low.k) // 2 or l.chunks // 2
   l.regs = mb * q_steps * 4 + mb * (l.ob or l.vb) * 4 + mb * (c.bk // 8) * 4 + mb * 8 + 44
   if l.limbs then l.regs = l.regs + l.limbs.words * 2 - q_steps * (l.tokens and 2 or 4) end
-  if l.parts_k then l.regs = l.regs + l.parts_k.pairs * 4 + l.parts_k.blocks * 2 - q_steps * (l.tokens and 2 or 4) end
   if l.tokens then l.regs = l.regs - q_steps * 2 - 10 end  -- Q is half of that, and a warp's walk knows one address less
   return l
 end
@@ -336,13 +327,27 @@ local APART, APART_TOKENS = { [1] = 1.45, [2] = 1.2, [4] = 1.04 }, { [1] = 1.2, 
 local APART_LANES, APART_TOKENS_LANES = 1.15, 1.05
 -- The same where heads come as one piece: of less than eight heads, and of rows of 4 bits in two blocks. Of 16 races on an H100.
 local APART_ROWS, APART_ROWS_4 = 1.015, 0.99
-local function apart(p, c, low)
+-- On an H200, of 15 races of q8_0, tiles of four rows: by the number of heads, of rows of d above 64 and of others.
+local APART_ROWS_FAST, APART_ROWS_SHORT = { [2] = 1.1, [4] = 0.96 }, { [2] = 1.1, [4] = 1.02 }
+-- Rows of d to 64 by 32 keys for 64, there: 1.06 to 1.1.
+local ROWS_SHORT_KEYS = 1.06
+-- Rows of a byte for an element, without scales of tokens. On an H100, of eight races of e4m3.
+local APART_BYTES = { [2] = 1, [4] = 0.985, [8] = 1.01 }
+local function apart(p, c, a, low)
   if not low or p.hkv == 1 then return 1 end
   local heads = heads_of(c)
-  if (c.token_rows or 0) == 1 then return heads == 8 and 1 or low.k.bits == 4 and c.ctas > 1 and APART_ROWS_4 or APART_ROWS end
-  if is_narrow(p, low) then return heads == 1 and c.kv_lanes > 1 and APART_LANES or APART[heads] or 1 end
-  if p.k_scale == 2 or p.v_scale == 2 then return heads == 1 and c.kv_lanes > 1 and APART_TOKENS_LANES or APART_TOKENS[heads] or 1 end
-  return heads == 1 and 1.03 or 1
+  if (c.token_rows or 0) > 0 then
+    local short = p.d <= 64 and c.bk < 64 and ROWS_SHORT_KEYS or 1
+    if a.hbm_gbs > 4000 then return short * ((p.d > 64 and APART_ROWS_FAST or APART_ROWS_SHORT)[heads] or 1) end
+    return short * (heads == 8 and 1 or low.k.bits == 4 and c.ctas > 1 and APART_ROWS_4 or APART_ROWS)
+  end
+  local tokens, bytes = p.k_scale == 2 or p.v_scale == 2, low.k.block == 1 and low.v.block == 1
+  if is_narrow(p, low) and not (bytes and not tokens and heads == 4) then
+    return heads == 1 and c.kv_lanes > 1 and APART_LANES or APART[heads] or 1
+  end
+  if tokens then return heads == 1 and c.kv_lanes > 1 and APART_TOKENS_LANES or APART_TOKENS[heads] or 1 end
+  if is_narrow(p, low) then return 1 end
+  return bytes and APART_BYTES[heads] or heads == 1 and 1.03 or 1
 end
 
 -- Dense, fitted to some 190 timings under 40 us on an H100. One kernel that shares tiles takes FILL clocks more than a stream of the same
@@ -384,7 +389,7 @@ function decode.stream(p, c, a, iteration, sq, boxed)
     local kept = KEPT_MOST * math.max(0, math.min(1, 2 - kv / (KEPT * a.l2_bytes)))
     slower = slower * (1 - kept)
   end
-  local stream = slower * seconds * apart(p, c, low_bits(p, a.cc)) / math.min(1, flight / (heads > 1 and 24576 or 49152)) / balance ^ 0.83
+  local stream = slower * seconds * apart(p, c, a, low_bits(p, a.cc)) / math.min(1, flight / (heads > 1 and 24576 or 49152)) / balance ^ 0.83
   local compute = share * c.sm_shares * iteration / (a.clock_ghz * 1e9)
   local efficiency = math.min(2, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
   local latency = 1180 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)

@@ -19,8 +19,9 @@ return decode.family {
     { "head_warps", { 0, 2, 4, 8 },
       "key/value heads of a block, each with key_warps groups of its own: rows of few bits lie in the same lines; 0 is 1",
       later = true },
-    { "token_rows", { 0, 1 },
-      "rows of few bits come as they lie in a cache, all of a block's heads of a token side by side, into one tile of these heads",
+    { "token_rows", { 0, 1, 2 },
+      "rows of few bits come as they lie in a cache, all of a block's heads of a token side by side, into one tile of these heads; 2: a "
+        .. "token's rows as one piece of the copy engine",
       later = true },
   },
   constraints = {
@@ -38,7 +39,12 @@ return decode.family {
     end, upto = "head_warps" },
     { "token_rows", function(p, c)
       if (c.token_rows or 0) == 0 then return true end
+      if c.token_rows == 2 and (p.k_scale == 2 or p.v_scale == 2) then return false, "tokens have scales beside their rows" end
       return decode.has_token_rows(p, c)
+    end },
+    { "copy_engine", function(p, c, a)
+      if (c.token_rows or 0) < 2 or a.cc >= 90 then return true end
+      return false, "no copy engine before sm_90"
     end },
     { "token_rows_whole", function(p, c)
       if (c.token_rows or 0) == 0 or p.hkv % c.head_warps == 0 then return true end
@@ -61,8 +67,8 @@ return decode.family {
     end
     if not low then return decode.starts(tiles, "last_block", decode.usual_dense(p)) end
     local list = decode.starts(tiles, "last_block", decode.usual_low(p))
-    -- Rows that begin within chunks of 16 bytes: those of several heads are copied as one piece. Raced on an H100 alone.
-    local pieces = br <= 8 and a.has_wgmma and a.hbm_gbs < 4000 and decode.row_bytes_of(p.kv, p.d) % 16 > 0
+    -- Rows that begin within chunks of 16 bytes: those of several heads are copied as one piece.
+    local pieces = br <= 8 and a.has_wgmma and decode.row_bytes_of(p.kv, p.d) % 16 > 0
     for _, heads in ipairs(pieces and { 8, 4, 2 } or {}) do
       for _, x in ipairs(p.d > 64 and { { 32, 8 // heads, { 2, 1, 1 } }, { 32, 1, { 2, 2, 1 } } }
                          or { { 64, 8 // heads, { 2, 1, 1 } }, { 32, 8 // heads, { 3, 1, 1 } }, { 64, 1, { 2, 2, 1 } } }) do

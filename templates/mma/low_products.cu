@@ -1,4 +1,4 @@
-//| needs "l.chunks l.chunks_v l.floats? l.half? l.integers_v? l.limbs? l.low l.parts_k? l.most_k l.most_v l.shifts_k l.shifts_v l.tokens?"
+//| needs "l.chunks l.chunks_v l.floats? l.half? l.integers_v? l.limbs? l.low l.most_k l.most_v l.shifts_k l.shifts_v l.tokens?"
 //| local place = include "tiles/codes.lua"
 //| local K, V = l.low.k, l.low.v
 //| local nk, nv = place.registers(K), place.registers(V)
@@ -23,7 +23,7 @@
 //| -- A bit of each chunk whose word is of a later block than the first, of a later one than that, ...: how many such masks a side has.
 //| for _, of in ipairs { sides.k, sides.v } do
 //|   of.masks = 0
-//|   for chunk = 0, of.n and of.shifts and not ((l.limbs or l.parts_k) and of.x == "k") and of.chunks - 1 or -1 do
+//|   for chunk = 0, of.n and of.shifts and not (l.limbs and of.x == "k") and of.chunks - 1 or -1 do
 //|     local first, last = blocks_of(of, chunk)
 //|     of.masks = math.max(of.masks, last - first)
 //|   end
@@ -167,13 +167,6 @@ constexpr int BLOCK_WORDS = $(l.limbs.chunks * l.limbs.codes), Q_WORDS = $(l.lim
 struct QFragments {
   u32 limbs[Q_WORDS][2];
 };
-//| elseif l.parts_k then
-// Rows g of a fragment are Q where a block of even number is, rows g + 8 where the next one is; only that half of a block's sums counts.
-constexpr int BLOCK_STEPS = $(l.parts_k.chunks * l.parts_k.codes), Q_PAIRS = $(l.parts_k.pairs);
-struct QFragments {
-  u32 full[MB][Q_PAIRS][4];
-  float begin[Q_PAIRS / BLOCK_STEPS][4];  // what sums begin with: codes are too large
-};
 //| elseif l.half then
 // Steps 2 i and 2 i + 1 share registers: the first has rows g, the second rows g + 8, where Q has none. So is of each sum of products one half
 // for nothing, and no register is zero.
@@ -284,7 +277,7 @@ struct $(X)Blocks {
 //| if kd then
 constexpr int K_SCALES_OF_ROW = $(kd);
 //|   beside(K, kd, "K_SCALES_OF_ROW", "K")
-//|   if not l.limbs and not l.parts_k then
+//|   if not l.limbs then
 // Scales of the blocks of a key's row, each twice.
 __device__ __forceinline__ void load_scales(KBlocks &to, u32 k_tile, int row, const Lane &at) {
 //|   load_row(sides.k, "K_SCALES_OF_ROW", k_pitch, "to", "k_tile", "row")
@@ -471,79 +464,6 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
         const float others = __shfl_xor_sync(~0u, s[0][n + i][x], 16);
         s[0][n + i][x] = fmaf(s[0][n + i][x], factor[0], others * factor[1]);
       }
-      s[0][n + i][2] = s[0][n + i][3] = 0.f;  // of rows that are not there
-    }
-  }
-}
-//| elseif l.parts_k then
-// Codes of K as fp16 as they stand, below its normal numbers: 2^-24 times the code, $(K.bits == 8 and "128 too large" or "8 too large, of the upper halves 16 times that").
-__device__ __forceinline__ void integers_of_rows(u32 *h, u32 word) {
-//|   if K.bits == 8 then
-  word ^= 0x80808080;
-  h[0] = __byte_perm(word, 0, 0x4140);
-  h[1] = __byte_perm(word, 0, 0x4342);
-//|   else
-#pragma unroll
-  for (int i = 0; i < 2; i++) {
-    h[2 * i] = word >> 8 * i & 0x000f000f;
-    h[2 * i + 1] = word >> 8 * i & 0x00f000f0;
-  }
-//|   end
-}
-// to = from + A B.
-__device__ __forceinline__ void mma_from(float (&to)[4], const float *from, const u32 (&a)[4], u32 b0, u32 b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
-      : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(from[0]), "f"(from[1]), "f"(from[2]), "f"(from[3]));
-}
-// S = Q K^T for the rows and the BC keys of one tile.
-__device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &q, u32 k_tile, $(kd and "u32 floats, " or "")const Lane &at) {
-//|   if kd then
-  leave_scales(floats, k_tile, at);
-//|   end
-#pragma unroll
-  for (int n = 0; n < NB; n += 2) {
-    u32 words[2][CHUNKS][K_WORD];
-#pragma unroll
-    for (int chunk = 0; chunk + 1 < CHUNKS; chunk += 2) {
-      u32 b[4];
-      ldmatrix_x4(b, k_tile + further<$(k_pitch)>(at.k, n * 8, chunk));
-#pragma unroll
-      for (int i = 0; i < 4; i++) integers_of_rows(words[i / 2][chunk + i % 2], b[i]);
-    }
-//|   if l.chunks % 2 == 1 then
-    {
-      u32 b[2];
-      ldmatrix_x2(b[0], b[1], k_tile + at.last + n * 8 * $(k_pitch) * 16);
-#pragma unroll
-      for (int i = 0; i < 2; i++) integers_of_rows(words[i][CHUNKS - 1], b[i]);
-    }
-//|   end
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-//|   if kd then
-      float scale[2][K_SCALES_OF_ROW];
-      load_floats(scale, floats + ((n + i) * 8 + at.t * 2) * (K_SCALES_OF_ROW * 4));
-//|   end
-//|   local P = l.parts_k
-//|   for b = 0, P.blocks - 1 do
-      {
-        float sum[2][4];
-        int last = 1;
-#pragma unroll
-        for (int r = 0; r < BLOCK_STEPS; r++) {
-          const int chunk = $(P.first[b]) + r / $(P.codes) * $(P.step or 1), step = r % $(P.codes);
-          if (chunk >= CHUNKS) break;
-          mma_from(sum[r % 2], r == 0 ? q.begin[$(b // 2)] : sum[(r + 1) % 2], q.full[0][$(b // 2) * BLOCK_STEPS + r], words[i][chunk][2 * step],
-                   words[i][chunk][2 * step + 1]);
-          last = r % 2;
-        }
-#pragma unroll
-        for (int x = 0; x < 2; x++)
-//|     local sum = ("sum[last][%d + x]"):format(b % 2 * 2)
-          s[0][n + i][x] = $(kd and (b == 0 and sum .. " * scale[x][0]" or ("fmaf(%s, scale[x][%d], s[0][n + i][x])"):format(sum, b)) or b == 0 and sum or sum .. " + s[0][n + i][x]");
-      }
-//|   end
       s[0][n + i][2] = s[0][n + i][3] = 0.f;  // of rows that are not there
     }
   }

@@ -1,4 +1,4 @@
-//| needs "l.half? l.heads? l.limbs? l.low l.parts_k? l.shifts_k"
+//| needs "l.half? l.heads? l.limbs? l.low l.shifts_k"
 //| local K = l.low.k
 // ---- Q, straight from global memory, in the order of K's codes ----
 
@@ -12,9 +12,8 @@ __device__ __forceinline__ u32 query_pair(const element *row, int i, bool real) 
 //| end
 }
 //| local wide, by_columns = p.q == "fp32", p.k_scale == 4
-//| local parts = l.parts_k
 //| if l.limbs then
-//| elseif p.dtype == "bf16" or wide or by_columns or parts then
+//| elseif p.dtype == "bf16" or wide or by_columns then
 
 // Rows become fp16 times a power of two that leaves their largest number where fp16 has room, above 2^14: what is 2^-28 of it loses bits.
 // top: the bits of the largest |x| that this thread has, of a row of four threads; NaN and infinities have powers of their own, and stay.
@@ -28,7 +27,7 @@ __device__ __forceinline__ RowPower row_power(u32 top) {
   return {__uint_as_float(268 - exponent << 23), __uint_as_float(exponent - 14 << 23)};
 }
 //| end
-//| if p.dtype == "bf16" and not by_columns and not wide and not l.limbs and not parts then
+//| if p.dtype == "bf16" and not by_columns and not wide and not l.limbs then
 
 // Rows of bf16, so. *up undoes it.
 //|   local steps, word = "K_STEPS", "full[ks][half + 2 * x]"
@@ -54,7 +53,7 @@ __device__ __forceinline__ void narrow(u32 (&full)[$(l.half and "Q_PAIRS" or "K_
 }
 //| end
 
-//| if (wide or by_columns) and not l.limbs and not parts then
+//| if (wide or by_columns) and not l.limbs then
 
 //|   local rows = by_columns and "Rows times the scales of K's columns, `apart` from one to the next" or "Rows"
 // $(rows), so. *up undoes it.
@@ -212,103 +211,6 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
     }
     q.limbs[word][0] = __byte_perm(first[0], first[1], 0x5410) ^ sign;
     q.limbs[word][1] = __byte_perm(second[0], second[1], 0x5410) ^ 0x80808080;
-  }
-}
-//| elseif parts then
-//|   local threads, thread = "THREADS", "(int)threadIdx.x"
-//|   if l.heads then threads, thread = "HEAD_THREADS", "(int)threadIdx.x % HEAD_THREADS" end
-// Of a block, the element of a row of Q that half `half` of register x of column t of step `step` meets; -1: it meets none of the block's codes.
-__device__ __forceinline__ int element_of_part(int block, int step, int x, int half, int t, const Lane &at) {
-//|   if K.block == 1 then
-  return (block + 2 * step) * 16 + t * 4 + 2 * x + half;
-//|   elseif K.bits == 8 then
-  const int first = block * $(K.block_bytes) + $(K.codes_at);
-  const int byte = (first / 16 + step) * 16 + t * 4 + 2 * x + half$(l.shifts_k and " - at.k_shift" or "") - first;
-  return byte < 0 || byte >= $(parts.bytes) || block >= $(parts.blocks) ? -1 : block * $(K.block) + byte;
-//|   else
-  const int first = block * $(K.block_bytes) + $(K.codes_at);
-  const int byte = (first / 16 + step / 2) * 16 + t * 4 + step % 2 + 2 * half$(l.shifts_k and " - at.k_shift" or "") - first;
-  return byte < 0 || byte >= $(parts.bytes) || block >= $(parts.blocks) ? -1 : block * $(K.block) + byte + x * 16;
-//|   end
-}
-// The rows of the tile, as A fragments for all warps: query row / group of head row % group. Rows after the last are zeros. They are times a
-// power of two each. factor: of their products. By all threads.
-__device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], const Params &p, const Sequence &sequence, const Tile &tile,
-                                       u32 stage, const Lane &at) {
-//|   if wide then
-  const int row = tile.row + at.g, query = query_of(p, row), head = tile.head + row - query * p.group;
-  const float *const from = (const float *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
-  const bool real = row < tile.rows;
-//|   else
-#pragma unroll
-  for (int base = 0; base < Q_PAIRS * 128; base += $(threads)) {
-    const int i = base + $(thread);
-    if (Q_PAIRS * 128 % $(threads) != 0 && i >= Q_PAIRS * 128) break;
-    const int row = tile.row + i / 16 % 8, query = query_of(p, row), head = tile.head + row - query * p.group;
-    const element *const from = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
-    const int block = i / 128 / BLOCK_STEPS * 2 + i % 2, step = i / 128 % BLOCK_STEPS, x = i / 2 % 2, t = i / 4 % 4;
-    const u32 lower = query_half(from, element_of_part(block, step, x, 0, t, at), row < tile.rows);
-    store_shared(stage + i * 4, query_half(from, element_of_part(block, step, x, 1, t, at), row < tile.rows) << 16 | lower);
-  }
-  __syncthreads();
-//|   end
-//|   if by_columns then
-  const float *const scales = k_scales_of(p, sequence, tile.kv_head);
-//|   end
-  auto pair = [&](int i, int word) {
-//|   if wide or by_columns then
-    const int block = i / BLOCK_STEPS * 2 + word % 2, step = i % BLOCK_STEPS;
-    const int lower = element_of_part(block, step, word / 2, 0, at.t, at), upper = element_of_part(block, step, word / 2, 1, at.t, at);
-//|   end
-    float2 y;
-//|   if wide then
-    y.x = real && lower >= 0 && lower < D ? from[lower] : 0.f;
-    y.y = real && upper >= 0 && upper < D ? from[upper] : 0.f;
-//|   else
-    const u32 bits = load_shared(stage + (i * 32 + (int)threadIdx.x % 32) * 16 + word * 4);
-//|     if p.dtype == "fp16" then
-    y = make_float2(widened_f16(bits & 0xffff), widened_f16(bits >> 16));
-//|     else
-    y = make_float2(__uint_as_float(bits << 16), __uint_as_float(bits & 0xffff0000));
-//|     end
-//|   end
-//|   if by_columns then
-    y.x = lower >= 0 && lower < D ? y.x * scales[lower * p.k_scale_ss] : 0.f;
-    y.y = upper >= 0 && upper < D ? y.y * scales[upper * p.k_scale_ss] : 0.f;
-//|   end
-    return y;
-  };
-  u32 top = 0;
-#pragma unroll
-  for (int i = 0; i < Q_PAIRS; i++)
-#pragma unroll
-    for (int word = 0; word < 4; word++) {
-      const float2 y = pair(i, word);
-      top = max(top, max(__float_as_uint(y.x) & 0x7fffffff, __float_as_uint(y.y) & 0x7fffffff));
-    }
-  const RowPower by = row_power(top);
-  factor[0][0] = by.up * 0x1p24f * $(f32(2.0 ^ K.owed))$(p.k_scale == 1 and " * k_scale_of(p, sequence, tile.kv_head)" or "");
-#pragma unroll
-  for (int block = 0; block < Q_PAIRS / BLOCK_STEPS; block++) {
-    float sum[2] = {0.f, 0.f};
-#pragma unroll
-    for (int step = 0; step < BLOCK_STEPS; step++)
-#pragma unroll
-      for (int word = 0; word < 4; word++) {
-        const float2 y = pair(block * BLOCK_STEPS + step, word);
-//|   if K.bits == 8 then
-        const u32 both = pack_f16x2(y.x * by.down, y.y * by.down);
-        sum[word % 2] += widened_f16(both & 0xffff) + widened_f16(both >> 16);
-//|   else
-        const float down = word / 2 ? by.down * 0x1p-4f : by.down;
-        const u32 both = pack_f16x2(y.x * down, y.y * down);
-        const float two = widened_f16(both & 0xffff) + widened_f16(both >> 16);
-        sum[word % 2] += word / 2 ? two * 16.f : two;
-//|   end
-        q.full[0][block * BLOCK_STEPS + step][word] = both;
-      }
-#pragma unroll
-    for (int x = 0; x < 4; x++) q.begin[block][x] = quad_sum(sum[x / 2]) * $(K.bits == 8 and "-0x1p-17f" or "-0x1p-21f");
   }
 }
 //| elseif l.half then

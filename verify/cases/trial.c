@@ -360,7 +360,7 @@ static taking taking_of(const fa_config *c, const fa_workspace *w)
 {
     if (fa_widens(w))
         return WIDENED;
-    return !strcmp(c->family, "decode_mma") && fa_config_get(c, "br", 16) <= 8 ? EXACT : ROUNDED;
+    return !strcmp(c->family, "decode_mma") && fa_config_get(c, "br", 16) == 4 ? EXACT : ROUNDED;
 }
 
 /* Of which kind the plan's kernels are; NULL: those that a launch chooses. */
