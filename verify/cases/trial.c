@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* What kernels make of K and V of few bits: rows of blocks are rounded to fp16; they become Q's type first; codes of integers are multiplied
- * as they are, and their blocks' scales come after that. */
+ * as they are, by all digits of Q, and their blocks' scales come after that. */
 typedef enum taking { ROUNDED, WIDENED, EXACT } taking;
 
 struct fa_trial {
@@ -130,6 +130,7 @@ static fa_status reference(fa_trial *t, fa_reference how)
     for (int i = 0; i < FA_OPERANDS_MAX; i++)
         call.in[i] = takes_rounded(t, i) ? t->in.taken[i] : t->in.dense[i];
     call.widened = t->how_taken == WIDENED;
+    call.exact_q = t->how_taken == EXACT;
     call.sequences = fa_case_tensors_ragged(&t->in) ? &t->in.sequences : NULL;
     call.score = &t->in.score;
     call.relative = t->in.c.diagonal == FA_BOTTOM_RIGHT;
