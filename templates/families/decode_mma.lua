@@ -57,8 +57,9 @@ return decode.family {
     while br < 64 and br < rows do br = 2 * br end
     local low = codes(p.kv, a.cc) ~= nil
     if low and rows <= 8 then br = 8 end
-    -- Raced on an H200 alone.
-    if rows <= 4 and decode.has_limbs(p) and not p.has_batch_invariant and a.has_wgmma and a.hbm_gbs > 4000 then br = 4 end
+    -- Raced on an H200 alone, and of q8_0.
+    local raced = a.has_wgmma and a.hbm_gbs > 4000 and low and codes(p.kv, a.cc).name == "q8_0"
+    if rows <= 4 and raced and not p.has_batch_invariant then br = 4 end
     for _, bk in ipairs(low and (br <= 8 and { 32, 16 } or { 32, 16, 64 }) or { 16, 32 }) do
       for _, warps in ipairs(low and { 8, 4 } or { 4, 8 }) do
         local row_warps = br > 32 and 2 or 1
@@ -69,7 +70,7 @@ return decode.family {
     if not low then return decode.starts(tiles, "last_block", decode.usual_dense(p)) end
     local list = decode.starts(tiles, "last_block", decode.usual_low(p))
     -- Rows that begin within chunks of 16 bytes: those of several heads are copied as one piece.
-    local pieces = br <= 8 and a.has_wgmma and decode.row_bytes_of(p.kv, p.d) % 16 > 0
+    local pieces = br <= 8 and a.has_wgmma and (a.hbm_gbs < 4000 or br == 4) and decode.row_bytes_of(p.kv, p.d) % 16 > 0
     for _, heads in ipairs(pieces and { 8, 4, 2 } or {}) do
       for _, x in ipairs(p.d > 64 and { { 32, 8 // heads, { 2, 1, 1 } }, { 32, 1, { 2, 2, 1 } } }
                          or { { 64, 8 // heads, { 2, 1, 1 } }, { 32, 8 // heads, { 3, 1, 1 } }, { 64, 1, { 2, 2, 1 } } }) do
