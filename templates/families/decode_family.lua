@@ -341,7 +341,8 @@ local function apart(p, c, a, low)
     if a.hbm_gbs > 4000 then return short * ((p.d > 64 and APART_ROWS_FAST or APART_ROWS_SHORT)[heads] or 1) end
     return short * (heads == 8 and 1 or low.k.bits == 4 and c.ctas > 1 and APART_ROWS_4 or APART_ROWS)
   end
-  local tokens, bytes = p.k_scale == 2 or p.v_scale == 2, low.k.block == 1 and low.v.block == 1
+  local tokens = p.k_scale == 2 or p.v_scale == 2
+  local bytes = a.hbm_gbs < 4000 and low.k.block == 1 and low.v.block == 1
   if is_narrow(p, low) and not (bytes and not tokens and heads == 4) then
     return heads == 1 and c.kv_lanes > 1 and APART_LANES or APART[heads] or 1
   end
