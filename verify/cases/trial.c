@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What kernels make of K and V of few bits: rows of blocks are rounded to fp16; they become Q's type first; codes of integers are multiplied
- * as they are, by all digits of Q, and their blocks' scales come after that. */
+/* What kernels make of K and V of few bits: rows of blocks are rounded to fp16; they become Q's type first; codes of integers are
+ * multiplied as they are, by all digits of Q, and their blocks' scales come after that. */
 typedef enum taking { ROUNDED, WIDENED, EXACT } taking;
 
 struct fa_trial {
