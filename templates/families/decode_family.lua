@@ -185,8 +185,7 @@ function decode.layout(p, c, a)
     l.chunks, l.chunks_v = chunks_of(p, l.low.k, p.d), chunks_of(p, l.low.v, p.dv)
     l.shifts_k, l.shifts_v = shifts(p, l.low.k), shifts(p, l.low.v)
     l.most_k, l.most_v = 16 - p.kv_align, 16 - p.kv_align  -- bytes of a row's first chunk before it, at most
-    if (c.token_rows or 0) > 0 then
-      l.bulk = c.token_rows == 2 or nil
+    if (c.token_rows or 0) == 1 then
       l.tokens = { k = token_rows(l.low.k, p.d, heads), v = token_rows(l.low.v, p.dv, heads) }
       l.chunks, l.chunks_v = l.tokens.k.chunks, l.tokens.v.chunks
       l.most_k, l.most_v = l.tokens.k.most, l.tokens.v.most
@@ -236,10 +235,6 @@ function decode.layout(p, c, a)
   l.states = l.bytes
   l.words = l.states + groups * c.br * 8
   l.used = l.words + 16
-  if l.bulk then  -- an mbarrier for each buffer
-    l.barriers = round_up(l.used, 8)
-    l.used = l.barriers + c.key_warps * c.stages * 8
-  end
   if l.half then  -- Q, as lanes take it
     l.q = round_up(l.used, 16)
     l.used = l.q + (l.chunks * rows_of.registers(l.low.k) // 2 + 1) // 2 * 512 * heads

@@ -1,6 +1,6 @@
 //| needs "c.bk c.br c.combine c.ctas c.key_warps c.kv_lanes c.min_turns c.named c.row_warps c.stages l.boxed? l.bytes l.chunks"
 //| needs "l.chunks_v l.dots? l.ends l.exchange l.exchange_stride l.found? l.group l.held? l.merge_threads l.next l.overlay l.pdl"
-//| needs "l.barriers? l.bulk? l.floats? l.half? l.heads? l.integers_v? l.q? l.k_scales? l.low? l.ob? l.stage l.tokens? l.v_scales?"
+//| needs "l.floats? l.half? l.heads? l.integers_v? l.q? l.k_scales? l.low? l.ob? l.stage l.tokens? l.v_scales?"
 //| needs "l.section? l.segment_digits? l.segments_digits? l.slices l.slots? l.states l.sums? l.vb l.walk l.words"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
@@ -90,9 +90,6 @@ constexpr int SMEM_STATES = $(l.states), SMEM_WORDS = $(l.words);
 //| if l.half then
 constexpr int SMEM_Q = $(l.q);         // Q of the tile, as lanes take it
 //| end
-//| if l.bulk then
-constexpr int SMEM_BARRIERS = $(l.barriers);  // of each key group, one for a buffer
-//| end
 //| if l.floats then
 constexpr int SMEM_FLOATS = $(l.floats);    // of each group: scales of the blocks of its keys, in fp32
 //| end
@@ -110,9 +107,6 @@ constexpr int SLOTS = $(l.slots);          // sums that a thread block may leave
 //|   unpack(l.low.k)
 //|   unpack(l.low.v)
 
-//| end
-//| if l.bulk then
-//|   include "machine/hopper.cu"
 //| end
 //| include "tiles/tile.cu"
 
@@ -159,12 +153,8 @@ constexpr bool PAIRS_V = false;
 //| else
 // Waits until the group's copies have arrived for all its warps, which are then through with the buffer of the iteration before.
 //| end
-__device__ __forceinline__ void group_arrived(int group$(l.bulk and ", u32 barrier, u32 parity" or "")) {
+__device__ __forceinline__ void group_arrived(int group) {
   cp_async_wait<STAGES - 2>();
-//| if l.bulk then
-  mbarrier_wait(barrier, parity);
-  fence_async();  // the buffer that was read may have been written by threads
-//| end
 //| if l.boxed then
   fence_async();
 //| end
@@ -214,20 +204,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
 //|   end
 //| end
 //| local key_group = l.heads and "key_group" or "group"
-//| if l.bulk then
-  const u32 barriers = shared_address(smem) + SMEM_BARRIERS + key_group * (STAGES * 8);
-  if (threadIdx.x == 0) {
-#pragma unroll 1
-    for (int i = 0; i < GROUPS * STAGES; i++) mbarrier_init(shared_address(smem) + SMEM_BARRIERS + i * 8, 2 * HEADS);  // for K and V of each head's warp
-    fence_barrier_init();
-  }
-  __syncthreads();
-  u32 parity = 0;
-//| end
   Loader loader(p, split.walk, $(key_group));
 #pragma unroll 1
   for (int s = 0; s < STAGES - 1; s++) {
-    loader.load(buffers + s * STAGE$(l.bulk and ", barriers + s * 8" or ""));
+    loader.load(buffers + s * STAGE);
     cp_async_commit();
   }
   WarpRows rows(smem);
@@ -258,8 +238,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
 //| local begin, condition = "int iteration = walk.iteration", "iteration < walk.end"
 //| if p.has_batch_invariant then begin, condition = "const int end = walk.cuts.begin_of(segment + 1)", "iteration < end" end
     for ($(begin); $(condition); iteration++) {
-      group_arrived(group$(l.bulk and ", barriers + stage * 8, parity" or ""));
-      loader.load(buffers + free_stage * STAGE$(l.bulk and ", barriers + free_stage * 8" or ""));
+      group_arrived(group);
+      loader.load(buffers + free_stage * STAGE);
       cp_async_commit();
 //| if l.tokens then
       // The first chunks of the head's rows.
@@ -277,9 +257,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
         rows.attend(p, sequence, tile, block, $(pr.is_cut("tile.range")), k_tile, v_tile);
 //| end
       last = free_stage = stage;
-//| if l.bulk then
-      parity ^= stage == STAGES - 1;
-//| end
       stage = stage == STAGES - 1 ? 0 : stage + 1;
     }
 //| if c.combine == c.named.combine.second_kernel then

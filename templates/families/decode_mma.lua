@@ -19,9 +19,8 @@ return decode.family {
     { "head_warps", { 0, 2, 4, 8 },
       "key/value heads of a block, each with key_warps groups of its own: rows of few bits lie in the same lines; 0 is 1",
       later = true },
-    { "token_rows", { 0, 1, 2 },
-      "rows of few bits come as they lie in a cache, all of a block's heads of a token side by side, into one tile of these heads; 2: a "
-        .. "token's rows as one piece of the copy engine",
+    { "token_rows", { 0, 1 },
+      "rows of few bits come as they lie in a cache, all of a block's heads of a token side by side, into one tile of these heads",
       later = true },
   },
   constraints = {
@@ -39,12 +38,7 @@ return decode.family {
     end, upto = "head_warps" },
     { "token_rows", function(p, c)
       if (c.token_rows or 0) == 0 then return true end
-      if c.token_rows == 2 and (p.k_scale == 2 or p.v_scale == 2) then return false, "tokens have scales beside their rows" end
       return decode.has_token_rows(p, c)
-    end },
-    { "copy_engine", function(p, c, a)
-      if (c.token_rows or 0) < 2 or a.cc >= 90 then return true end
-      return false, "no copy engine before sm_90"
     end },
     { "token_rows_whole", function(p, c)
       if (c.token_rows or 0) == 0 or p.hkv % c.head_warps == 0 then return true end

@@ -1,4 +1,4 @@
-//| needs "c.bk l.boxed? l.bulk? l.chunks l.chunks_v l.ctas l.heads? l.lines? l.low? l.next l.pdl l.shifts_k? l.shifts_v? l.tokens? l.walk"
+//| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.heads? l.lines? l.low? l.next l.pdl l.shifts_k? l.shifts_v? l.tokens? l.walk"
 //| local ke, ve, of, ofk, ofv = "element", "element", "element", "", ""
 //| local kb, vb = "D * (int)sizeof(element)", "DV * (int)sizeof(element)"
 //| if l.low then ke, ve, of, ofk, ofv, kb, vb = "k_element", "v_element", "E", ", k_element", ", v_element", "K_BYTES", "V_BYTES" end
@@ -255,7 +255,7 @@ struct Loader {
   // Rows of all heads of the block's keys: a warp copies those of some keys, chunks of a key's rows one after the other. WHOLE: chunks of a
   // key. Where heads do not lie so (whole is false) a warp copies its own head's rows, by less.
   template <int WHOLE, int PITCH, int ROW_BYTES, class E>
-  __device__ __forceinline__ void copy_tokens(u32 tile, const char *base, bool whole, int key, long long stride$(of_page)$(l.bulk and ", u32 barrier" or "")) {
+  __device__ __forceinline__ void copy_tokens(u32 tile, const char *base, bool whole, int key, long long stride$(of_page)) {
     const int side = in_register((int)threadIdx.x / HEAD_THREADS);
     const long long step = stride * (long long)sizeof(E);
 //|   if paged then
@@ -264,26 +264,6 @@ struct Loader {
 //|   else
     base += key * step;
     const int lo = key_lo - key, hi = key_hi - key;
-//|   end
-//|   if l.bulk then
-    // A lane has the copy engine bring each of the warp's keys as one piece, where all of the block's are seen.
-    const bool pieces = whole && lo <= 0 && hi >= BC - 1;
-    if (thread == 0) {
-      mbarrier_expect(barrier, pieces ? BC / HEADS * WHOLE * 16 : 0);
-      if (pieces) {
-        const char *from = base + side * (BC / HEADS) * step;
-        const u32 to = tile + side * (BC / HEADS) * (PITCH * 16);
-#pragma unroll
-        for (int r = 0; r < BC / HEADS; r++) {
-          asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to + r * (PITCH * 16)),
-                       "l"(from), "n"(WHOLE * 16), "r"(barrier)
-                       : "memory");
-          from += step;
-        }
-      }
-    }
-    __syncwarp();
-    if (pieces) return;
 //|   end
     if (!whole) {
 //|   local unit = p.kv_align >= 16 and "16" or "UNIT"
@@ -466,7 +446,7 @@ struct Loader {
 
 //| end
   // The group's keys of the next iteration, to one of its buffers. Nothing after the last.
-  __device__ __forceinline__ void load(u32 buffer$(l.bulk and ", u32 barrier" or "")) {
+  __device__ __forceinline__ void load(u32 buffer) {
     if (walk.left <= 0) return;
     const int key = (first_block + iteration * GROUPS + group) * BC;
 //| if pr.scans then
@@ -478,8 +458,8 @@ struct Loader {
     if ($(pr.meets("BC", "key_lo", "key_hi"))) {
 //| end
 //| if l.tokens then
-      copy_tokens<$(l.tokens.k.whole), K_PITCH, K_BYTES, k_element>(buffer, k, k_whole, key, p.k_ss$(paged and ", k_page" or "")$(l.bulk and ", barrier" or ""));
-      copy_tokens<$(l.tokens.v.whole), V_PITCH, V_BYTES, v_element>(buffer + K_TILE, v, v_whole, key, p.v_ss$(paged and ", v_page" or "")$(l.bulk and ", barrier" or ""));
+      copy_tokens<$(l.tokens.k.whole), K_PITCH, K_BYTES, k_element>(buffer, k, k_whole, key, p.k_ss$(paged and ", k_page" or ""));
+      copy_tokens<$(l.tokens.v.whole), V_PITCH, V_BYTES, v_element>(buffer + K_TILE, v, v_whole, key, p.v_ss$(paged and ", v_page" or ""));
 //| elseif paged then
 //|   if l.shifts_k then
       copy_shifted<CHUNKS, $(kb)$(ofk)>(buffer, k, k_shift, k_first, k_column, key, p.k_ss, k_page);
@@ -523,11 +503,6 @@ struct Loader {
 //| for _, x in ipairs(tokens) do
 //|   local whole, page = l.tokens and (", %s_scales_whole"):format(x) or "", paged and ("p.%s_scale_sb"):format(x) or "0"
       copy_scales(buffer + $(x:upper())_SCALES, $(x)_scales$(whole), key, p.$(x)_scale_ss, $(page));
-//| end
-//| if l.bulk then
-    } else if (thread == 0) {
-      mbarrier_arrive(barrier);
-      mbarrier_arrive(barrier);
 //| end
     }
     if (++iteration == walk.end) {
