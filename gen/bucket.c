@@ -1,5 +1,6 @@
 /* bucket: edges where decisions have theirs, and a shape in the middle. */
 #include "bucket.h"
+#include "format.h"
 #include "model.h"
 #include "problem.h"
 #include <stdlib.h>
@@ -7,6 +8,9 @@
 /* Rows of the tiles of few rows: those up to each are a step. */
 static const int32_t tiles[] = { 1, 2, 8, 16, 32, FA_FEW_ROWS };
 enum { TILES = sizeof tiles / sizeof *tiles };
+/* Over K of integers of few bits there are tiles of so many, too: a step of its own, whose digit no other one has. */
+#define ROWS_OF_INTEGERS 4
+#define STEP_OF_INTEGERS 127u
 
 #define KEYS_LEAST 16   /* fewer keys fill no tile: they are one step */
 #define HEADS_FINE 1024 /* with more KV heads every chip has several waves of tiles */
@@ -186,6 +190,13 @@ static uint32_t heads_step(int64_t n, ruler r)
     return step_of(n < most ? n : most, r);
 }
 
+/* Whether K of a cache is of integers that its format has no more about than a scale. */
+static bool has_integers(const fa_problem *p)
+{
+    const fa_format *f = p->op == FA_FORWARD ? fa_format_of(p->kv_dtype) : NULL;
+    return f && (f->kind == FA_CODE_SIGNED || (f->kind == FA_CODE_UNSIGNED && f->zero)) && !f->high_at;
+}
+
 /* Of p, filled. */
 static digits digits_of(const fa_problem *p)
 {
@@ -198,6 +209,8 @@ static digits digits_of(const fa_problem *p)
                  .group = (uint32_t)group };
     while (d.rows < TILES && all > tiles[d.rows])
         d.rows++;
+    if (all > tiles[1] && all <= ROWS_OF_INTEGERS && has_integers(p))
+        d.rows = STEP_OF_INTEGERS;
     if (d.rows == TILES)
         d.rows += before_keys(p) ? step_upto(p->sq, RULER(rows_before_keys)) : step_of(p->sq, r);
     if (group > GROUP_EXACT)
@@ -248,11 +261,16 @@ static int32_t value_in(uint32_t step, ruler r)
     return v < FA_MAX_LENGTH ? (int32_t)v : FA_MAX_LENGTH;
 }
 
+static bool is_few(const digits *d)
+{
+    return d->rows < TILES || d->rows == STEP_OF_INTEGERS;
+}
+
 /* sq of the step that is nearest its middle; before more keys its last. */
 static void settle_rows(fa_problem *p, const digits *d, int32_t group)
 {
-    if (d->rows < TILES) {
-        p->sq = tiles[d->rows] / group;
+    if (is_few(d)) {
+        p->sq = (d->rows == STEP_OF_INTEGERS ? ROWS_OF_INTEGERS : tiles[d->rows]) / group;
         return;
     }
     bool before = d->kind == FA_BATCH_CHUNKS && !(p->features & FA_FEATURE_LENGTHS);
@@ -265,7 +283,7 @@ static void settle_rows(fa_problem *p, const digits *d, int32_t group)
 static void settle_keys(fa_problem *p, const digits *d)
 {
     bool dense = !(p->features & FA_FEATURE_LENGTHS);
-    ruler r = lengths_ruler(p, d->rows < TILES);
+    ruler r = lengths_ruler(p, is_few(d));
     p->sk = value_in(d->keys + step_of(KEYS_LEAST, r), r);
     if (d->kind == FA_BATCH_PROMPTS) {
         p->sk = p->sq;
@@ -275,7 +293,7 @@ static void settle_keys(fa_problem *p, const digits *d)
         p->sk = p->sq + p->sq / 4;
         if (p->sk == p->sq || keys_step(p->sk, r) != d->keys)
             p->sk = p->sq + 1;
-    } else if (d->kind == FA_BATCH_ANY && !dense && d->rows >= TILES && p->sq <= p->sk) { /* more queries than keys */
+    } else if (d->kind == FA_BATCH_ANY && !dense && !is_few(d) && p->sq <= p->sk) { /* more queries than keys */
         p->sk = p->sq - p->sq / 4;
         if (p->sk == p->sq || keys_step(p->sk, r) != d->keys)
             p->sk = p->sq - 1;

@@ -59,6 +59,7 @@ static const struct {
     { "cli/emit/host.c", "box", "of a tensor map" },
     { "cli/options/command.c", "always", "--color always" },
     { "runtime/explain.c", "cluster", "a cluster of blocks" },
+    { "verify/cases/trial.c", NULL, "configs whose kernels take K and V of few bits as they are, where others round them" },
 };
 
 #define WORDS_MAX 512

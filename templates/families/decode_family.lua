@@ -78,6 +78,37 @@ function decode.has_token_rows(p, c)
   return true
 end
 
+-- Tiles of four rows, of codes of K that are integers: a row of Q becomes four of integers of 8 bits, its limbs, the rows that mma.sync
+-- multiplies at a time, so that codes are multiplied as they come. Sums of a block of codes, which are exact, are multiplied by its scale.
+-- blocks: of a row; chunks: that a block's codes may lie in, `first`[b] the first; codes: that a byte holds; words: registers of a lane's
+-- codes of a row.
+local function is_integer(f)
+  if f.scales > 1 or f.least_at > 0 or f.high_at > 0 then return false end
+  return f.kind == "signed" and f.bits == 8 or f.kind == "unsigned" and f.bits == 4 and f.zero == 8 and f.halves
+end
+function decode.has_limbs(p)
+  local f = codes(p.kv, 80)
+  if not f or not is_integer(f) then return false end
+  return f.block > 1 or p.d < 256  -- sums of 256 products pass what a float holds beside the number that makes one of it
+end
+-- The chunk where each block's codes begin, and in how many they may lie, rows shifted by up to `most` bytes.
+local function chunks_of_blocks(f, blocks, bytes, most)
+  local first, chunks = {}, 1
+  for b = 0, blocks - 1 do
+    local at = b * f.block_bytes + f.codes_at
+    first[b] = at // 16
+    chunks = math.max(chunks, (at + bytes - 1 + most) // 16 - at // 16 + 1)
+  end
+  return first, chunks
+end
+local function limbs_of(p, l)
+  local f = l.low.k
+  if f.block == 1 then return { blocks = 1, chunks = l.chunks, first = { [0] = 0 }, codes = 1, words = l.chunks, bytes = p.d } end
+  local to = { blocks = p.d // f.block, codes = 8 // f.bits, bytes = f.block_bytes - f.codes_at }
+  to.first, to.chunks = chunks_of_blocks(f, to.blocks, to.bytes, l.shifts_k and l.most_k or 0)
+  to.words = to.blocks * to.chunks * to.codes
+  return to
+end
 -- Whether a head's row of K or V ends within a line of memory. The rest of the line is another head's: a copy that asks the L2 for all of
 -- it reads up to 1.6 times what is needed, where that head's block is not in step.
 local function is_narrow(p, low)
@@ -160,10 +191,25 @@ function decode.layout(p, c, a)
       l.most_k, l.most_v = l.tokens.k.most, l.tokens.v.most
       l.shifts_k, l.shifts_v = l.most_k > 0, l.most_v > 0
     end
-    -- Rows of 8 are half of what mma.sync multiplies: Q is that half, and O is summed up transposed, V on the left.
-    l.half = c.br == 8
+    -- Rows of 8, or of 4, are half of what mma.sync multiplies: Q is that half, and O is summed up transposed, V on the left.
+    l.half = c.br <= 8
     -- Blocks of 8 columns of O as it is summed up; of 16 where it is transposed.
     l.ob = l.chunks_v * rows_of.registers(l.low.v) // (l.half and 2 or 1)
+    l.limbs = c.br == 4 and limbs_of(p, l) or nil
+    if l.limbs and is_integer(l.low.v) then -- V's codes as they come, too: see low_products.cu
+      local f = l.low.v
+      local bytes = f.block == 1 and p.dv or f.block_bytes - f.codes_at
+      local v = { blocks = f.block == 1 and 1 or p.dv // f.block, first = { [0] = 0 }, chunks = l.chunks_v, bytes = bytes }
+      if f.block > 1 then v.first, v.chunks = chunks_of_blocks(f, v.blocks, bytes, l.shifts_v and l.most_v or 0) end
+      v.rows = v.chunks * rows_of.registers(f) // 2  -- blocks of 16 columns of O for each of V's blocks
+      l.integers_v, l.ob = v, v.blocks * (v.rows + 1)
+    end
+  end
+  if l.low then  -- instructions of a thread for a value of K, of V, beside products
+    l.cost_k, l.cost_v = l.low.k.cost, l.low.v.cost
+    local nibbles = l.low.k.bits == 4
+    if l.limbs then l.cost_k = (l.low.k.has_scale and 0.75 or 0.1) + (nibbles and 0.5 or 0) end
+    if l.integers_v then l.cost_v = (l.low.v.has_scale and 0.3 or 0) + (l.low.v.bits == 4 and 0.63 or 0.75) end
   end
   l.copiers, l.copier = "GROUP_THREADS", "(threadIdx.x % GROUP_THREADS)"
   local k, v = c.bk * l.chunks * 16, c.bk * l.chunks_v * 16
@@ -192,6 +238,11 @@ function decode.layout(p, c, a)
   if l.half then  -- Q, as lanes take it
     l.q = round_up(l.used, 16)
     l.used = l.q + (l.chunks * rows_of.registers(l.low.k) // 2 + 1) // 2 * 512 * heads
+    if l.limbs then l.used = l.q + l.limbs.words * 128 * heads end
+    if l.low.k.has_scale and l.limbs then  -- scales of K's blocks, of a group's keys
+      l.floats = l.used
+      l.used = l.floats + groups * c.bk * rows_of.scales(l.low.k, p.d) * 4
+    end
   end
   l.walk, l.next = "Walk", "next_tile"
   if p.has_batch_invariant then
@@ -223,6 +274,7 @@ function decode.layout(p, c, a)
   local mb = math.max(1, c.br // c.row_warps // 16)
   local q_steps = l.low and l.chunks * rows_of.registers(l.low.k) // 2 or l.chunks // 2
   l.regs = mb * q_steps * 4 + mb * (l.ob or l.vb) * 4 + mb * (c.bk // 8) * 4 + mb * 8 + 44
+  if l.limbs then l.regs = l.regs + l.limbs.words * 2 - q_steps * (l.tokens and 2 or 4) end
   if l.tokens then l.regs = l.regs - q_steps * 2 - 10 end  -- Q is half of that, and a warp's walk knows one address less
   return l
 end
@@ -270,13 +322,28 @@ local APART, APART_TOKENS = { [1] = 1.45, [2] = 1.2, [4] = 1.04 }, { [1] = 1.2, 
 local APART_LANES, APART_TOKENS_LANES = 1.15, 1.05
 -- The same where heads come as one piece: of less than eight heads, and of rows of 4 bits in two blocks. Of 16 races on an H100.
 local APART_ROWS, APART_ROWS_4 = 1.015, 0.99
-local function apart(p, c, low)
+-- On an H200, of 15 races of q8_0, tiles of four rows: by the number of heads, of rows of d above 64 and of others.
+local APART_ROWS_FAST, APART_ROWS_SHORT = { [2] = 1.1, [4] = 0.96 }, { [2] = 1.1, [4] = 1.02 }
+-- Rows of d to 64 by 32 keys for 64, there: 1.06 to 1.1.
+local ROWS_SHORT_KEYS = 1.06
+-- Rows of a byte for an element, without scales of tokens. On an H100, of eight races of e4m3.
+local APART_BYTES = { [2] = 1, [4] = 0.985, [8] = 1.01 }
+local function apart(p, c, a, low)
   if not low or p.hkv == 1 then return 1 end
   local heads = heads_of(c)
-  if (c.token_rows or 0) == 1 then return heads == 8 and 1 or low.k.bits == 4 and c.ctas > 1 and APART_ROWS_4 or APART_ROWS end
-  if is_narrow(p, low) then return heads == 1 and c.kv_lanes > 1 and APART_LANES or APART[heads] or 1 end
-  if p.k_scale == 2 or p.v_scale == 2 then return heads == 1 and c.kv_lanes > 1 and APART_TOKENS_LANES or APART_TOKENS[heads] or 1 end
-  return heads == 1 and 1.03 or 1
+  if (c.token_rows or 0) > 0 then
+    local short = p.d <= 64 and c.bk < 64 and ROWS_SHORT_KEYS or 1
+    if a.hbm_gbs > 4000 then return short * ((p.d > 64 and APART_ROWS_FAST or APART_ROWS_SHORT)[heads] or 1) end
+    return short * (heads == 8 and 1 or low.k.bits == 4 and c.ctas > 1 and APART_ROWS_4 or APART_ROWS)
+  end
+  local tokens = p.k_scale == 2 or p.v_scale == 2
+  local bytes = a.hbm_gbs < 4000 and low.k.block == 1 and low.v.block == 1
+  if is_narrow(p, low) and not (bytes and not tokens and heads == 4) then
+    return heads == 1 and c.kv_lanes > 1 and APART_LANES or APART[heads] or 1
+  end
+  if tokens then return heads == 1 and c.kv_lanes > 1 and APART_TOKENS_LANES or APART_TOKENS[heads] or 1 end
+  if is_narrow(p, low) then return 1 end
+  return bytes and APART_BYTES[heads] or heads == 1 and 1.03 or 1
 end
 
 -- Dense, fitted to some 190 timings under 40 us on an H100. One kernel that shares tiles takes FILL clocks more than a stream of the same
@@ -318,7 +385,7 @@ function decode.stream(p, c, a, iteration, sq, boxed)
     local kept = KEPT_MOST * math.max(0, math.min(1, 2 - kv / (KEPT * a.l2_bytes)))
     slower = slower * (1 - kept)
   end
-  local stream = slower * seconds * apart(p, c, low_bits(p, a.cc)) / math.min(1, flight / (heads > 1 and 24576 or 49152)) / balance ^ 0.83
+  local stream = slower * seconds * apart(p, c, a, low_bits(p, a.cc)) / math.min(1, flight / (heads > 1 and 24576 or 49152)) / balance ^ 0.83
   local compute = share * c.sm_shares * iteration / (a.clock_ghz * 1e9)
   local efficiency = math.min(2, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
   local latency = 1180 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
@@ -344,7 +411,7 @@ end
 local BESIDE, OF_KEY, OF_ITERATION = 1.2, 2.5, 120
 local ISSUED = { 0.28, 0.51, 0.56, 0.5 }
 local function unpacking(p, c, l)
-  local values = p.d * (l.low.k.cost + BESIDE) + p.dv * (l.low.v.cost + BESIDE)
+  local values = p.d * (l.cost_k + BESIDE) + p.dv * (l.cost_v + BESIDE)
   local warps = l.warps * c.ctas
   return warps * (OF_ITERATION + c.bk * (OF_KEY + values / 32)) / (4 * ISSUED[math.max(1, warps // 4)])
 end
@@ -366,7 +433,7 @@ function decode.work(p, c, a, l, sq)
   if is_bound and l.low.k.has_scale then
     issue = math.max(chain, unpacking(p, c, l)) + program
   elseif l.low then  -- each warp of rows unpacks all keys of its group
-    issue = issue + c.ctas * c.bk * c.key_warps * heads * c.row_warps * (p.d * l.low.k.cost + p.dv * l.low.v.cost) / 128
+    issue = issue + c.ctas * c.bk * c.key_warps * heads * c.row_warps * (p.d * l.cost_k + p.dv * l.cost_v) / 128
   end
   return decode.stream(p, c, a, issue, sq, l.boxed)
 end

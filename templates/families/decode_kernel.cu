@@ -1,6 +1,6 @@
 //| needs "c.bk c.br c.combine c.ctas c.key_warps c.kv_lanes c.min_turns c.named c.row_warps c.stages l.boxed? l.bytes l.chunks"
 //| needs "l.chunks_v l.dots? l.ends l.exchange l.exchange_stride l.found? l.group l.held? l.merge_threads l.next l.overlay l.pdl"
-//| needs "l.half? l.heads? l.q? l.k_scales? l.low? l.ob? l.stage l.tokens? l.v_scales?"
+//| needs "l.floats? l.half? l.heads? l.integers_v? l.q? l.k_scales? l.low? l.ob? l.stage l.tokens? l.v_scales?"
 //| needs "l.section? l.segment_digits? l.segments_digits? l.slices l.slots? l.states l.sums? l.vb l.walk l.words"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
@@ -64,6 +64,9 @@ constexpr int VB = $(l.vb);        // blocks of 8 columns of O
 constexpr int COLS = VB * 8;     // of O, rounded up
 //| if l.low then
 constexpr int OB = $(l.ob);        // blocks of $(l.half and 16 or 8) columns of O as they are summed up, in the order of V's codes
+//|   if l.integers_v then
+constexpr int EXCESS = OB - $(l.integers_v.blocks);  // those after it are what codes that are too large add to each block of a row
+//|   end
 //| end
 //| if c.combine == c.named.combine.second_kernel then
 constexpr int MERGE_THREADS = $(l.merge_threads), SLICES = $(l.slices);  // of the second step: thread blocks that share a tile
@@ -86,6 +89,9 @@ constexpr int SMEM_GROUP = $(l.group), SMEM_O = $(l.exchange), SMEM_O_GROUP = $(
 constexpr int SMEM_STATES = $(l.states), SMEM_WORDS = $(l.words);
 //| if l.half then
 constexpr int SMEM_Q = $(l.q);         // Q of the tile, as lanes take it
+//| end
+//| if l.floats then
+constexpr int SMEM_FLOATS = $(l.floats);    // of each group: scales of the blocks of its keys, in fp32
 //| end
 //| if p.has_batch_invariant then
 constexpr int SMEM_FOUND = $(l.found);     // where the parts of a tile's segments lie

@@ -9,7 +9,8 @@ return decode.family {
   wide_q = true,
   formats = "e4m3 e5m2 s8 q8_0 q4_0 q4_1 q5_0 q5_1 iq4_nl nvfp4",
   tunables = {
-    { "br", { 16, 8, 32, 64 }, "B_r: query rows (queries x heads of a group) per tile; 8 over K and V of few bits" },
+    { "br", { 16, 8, 32, 64, 4 },
+      "B_r: query rows (queries x heads of a group) per tile; 8 over K and V of few bits, 4 over K of integers, by products of integers" },
     { "bk", { 16, 32, 64 }, "keys that a group of warps takes at a time" },
     { "row_warps", { 1, 2, 4 }, "warps of a group, each with B_r / row_warps rows" },
     { "key_warps", { 1, 2, 4, 8 }, "groups of a block, each with keys of its own" },
@@ -26,13 +27,14 @@ return decode.family {
     { "rows", function(p, c)
       local rows = c.br // c.row_warps
       if rows == 16 or rows == 32 or c.br == 8 and c.row_warps == 1 and codes(p.kv, 80) then return true end
+      if c.br == 4 and c.row_warps == 1 and decode.has_limbs(p) then return true end
       return false, "B_r / row_warps = " .. rows .. ", not 16 or 32"
     end, upto = "row_warps" },
     { "head_warps", function(p, c)
       if (c.head_warps or 0) == 0 then return true end
       if p.has_batch_invariant then return false, "segments are of one head" end
       if not codes(p.kv, 80) then return false, "K and V have no few bits" end
-      return c.br == 8 or c.br == 16, "heads side by side have 8 or 16 rows each, not br = " .. c.br
+      return c.br <= 16, "heads side by side have 16 rows each at most, not br = " .. c.br
     end, upto = "head_warps" },
     { "token_rows", function(p, c)
       if (c.token_rows or 0) == 0 then return true end
@@ -49,7 +51,10 @@ return decode.family {
     while br < 64 and br < rows do br = 2 * br end
     local low = codes(p.kv, a.cc) ~= nil
     if low and rows <= 8 then br = 8 end
-    for _, bk in ipairs(low and (br == 8 and { 32, 16 } or { 32, 16, 64 }) or { 16, 32 }) do
+    -- Raced on an H200 alone, and of q8_0.
+    local raced = a.has_wgmma and a.hbm_gbs > 4000 and low and codes(p.kv, a.cc).name == "q8_0"
+    if rows <= 4 and raced and not p.has_batch_invariant then br = 4 end
+    for _, bk in ipairs(low and (br <= 8 and { 32, 16 } or { 32, 16, 64 }) or { 16, 32 }) do
       for _, warps in ipairs(low and { 8, 4 } or { 4, 8 }) do
         local row_warps = br > 32 and 2 or 1
         if low and (p.dv > 64 or br == 64) then row_warps = math.max(1, br // 16) end -- 32 rows of a warp would take all its registers
@@ -58,19 +63,19 @@ return decode.family {
     end
     if not low then return decode.starts(tiles, "last_block", decode.usual_dense(p)) end
     local list = decode.starts(tiles, "last_block", decode.usual_low(p))
-    -- Rows that begin within chunks of 16 bytes: those of several heads are copied as one piece. Raced on an H100 alone.
-    local pieces = br == 8 and a.has_wgmma and a.hbm_gbs < 4000 and decode.row_bytes_of(p.kv, p.d) % 16 > 0
+    -- Rows that begin within chunks of 16 bytes: those of several heads are copied as one piece.
+    local pieces = br <= 8 and a.has_wgmma and (a.hbm_gbs < 4000 or br == 4) and decode.row_bytes_of(p.kv, p.d) % 16 > 0
     for _, heads in ipairs(pieces and { 8, 4, 2 } or {}) do
       for _, x in ipairs(p.d > 64 and { { 32, 8 // heads, { 2, 1, 1 } }, { 32, 1, { 2, 2, 1 } } }
                          or { { 64, 8 // heads, { 2, 1, 1 } }, { 32, 8 // heads, { 3, 1, 1 } }, { 64, 1, { 2, 2, 1 } } }) do
-        local tile = { br = 8, bk = x[1], row_warps = 1, key_warps = x[2], head_warps = heads, token_rows = 1 }
+        local tile = { br = br, bk = x[1], row_warps = 1, key_warps = x[2], head_warps = heads, token_rows = 1 }
         if p.hkv % heads == 0 and (x[2] > 1 or heads ~= 2) and decode.has_token_rows(p, tile) then
           for _, to in ipairs(decode.starts({ tile }, "last_block", { x[3] })) do list[#list + 1] = to end
         end
       end
     end
-    for _, heads in ipairs(br == 8 and { 8, 4, 2 } or {}) do
-      local tile = { br = 8, bk = 32, row_warps = 1, key_warps = 8 // heads, head_warps = heads }
+    for _, heads in ipairs(br <= 8 and { 8, 4, 2 } or {}) do
+      local tile = { br = br, bk = 32, row_warps = 1, key_warps = 8 // heads, head_warps = heads }
       if heads <= p.hkv then
         for _, to in ipairs(decode.starts({ tile }, "last_block", { { 2, 1, 1 }, { 3, 1, 1 } })) do list[#list + 1] = to end
         if heads == 4 and a.hbm_gbs > 4000 and math.min(p.d, p.dv) > 64 and decode.row_bytes(p) <= 176 then -- 12 warps find room

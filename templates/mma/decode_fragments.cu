@@ -1,4 +1,4 @@
-//| needs "l.half? l.heads? l.low? l.shifts_k? l.shifts_v? l.tokens?"
+//| needs "l.half? l.heads? l.floats? l.integers_v? l.limbs? l.low? l.shifts_k? l.shifts_v? l.tokens?"
 //| local ob, halves = l.low and "OB" or "VB", l.half and 1 or 2
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| -- Scales of keys 2t and 2t + 1 of block n of keys, from `from` on.
@@ -14,7 +14,11 @@ struct WarpRows {
   QFragments q;
   float o[MB][$(ob)][4];
 //| if l.low then
+//|   if l.limbs then
+  float factor[MB][2];  // of the lane's sums, and of those of the row's other limbs
+//|   else
   float factor[MB][2];  // of the row's products: their sum times it is Q K^T
+//|   end
   float v_factor;       // of O
 //|   if p.v_scale == 4 then
   const float *v_columns;  // scales of O's columns, `apart` from one to the next
@@ -25,8 +29,16 @@ struct WarpRows {
 //|   end
 //| end
   RowState state[MB][2];
+//| local I = l.integers_v
+//| local power = I and l.low.v.has_scale
+//| if power then
+  PowerOfP power;  // O is relative to it
+//| end
 //| if l.half then
   u32 q_stage;  // where Q of a tile is left for all warps
+//| end
+//| if l.floats then
+  u32 k_floats;  // where the scales of the blocks of keys are left for all lanes
 //| end
 //| if l.tokens and by_token then
   u32 scales_at;  // of the head, from where its K and the scales of all heads begin
@@ -38,9 +50,10 @@ struct WarpRows {
     return x;
   }
 //| end
-//| local close = l.tokens and by_token and "" or "}"
+//| local floats = l.floats
+//| local close = (l.tokens and by_token or floats) and "" or "}"
 //| if l.half then
-//| local of_head = l.heads and " + (int)threadIdx.x / HEAD_THREADS * (Q_PAIRS * 512)" or ""
+//| local of_head = l.heads and " + (int)threadIdx.x / HEAD_THREADS * " .. (l.limbs and "(Q_WORDS * 128)" or "(Q_PAIRS * 512)") or ""
 //| local stage = "q_stage(shared_address(smem) + SMEM_Q" .. of_head .. ")"
   __device__ __forceinline__ explicit WarpRows(unsigned char *smem) : at(make_lane()), row(0), $(stage) {$(close)
 //| else
@@ -50,6 +63,11 @@ struct WarpRows {
 //| if l.tokens and by_token then
     const int side = (int)threadIdx.x / HEAD_THREADS;
     scales_at = (u32)in_register(side * 4 - (side * K_BYTES & -16));
+//| end
+//| if floats then
+    k_floats = shared_address(smem) + SMEM_FLOATS + (int)threadIdx.x / 32 * (BC * K_SCALES_OF_ROW * 4);
+//| end
+//| if close == "" then
   }
 //| end
 
@@ -75,6 +93,9 @@ struct WarpRows {
 //| if p.v_scale == 2 then
     v_top = __uint_as_float(1u << 23);
 //| end
+//| if power then
+    power = first_power();
+//| end
 #pragma unroll
     for (int m = 0; m < MB; m++) {
       state[m][0] = state[m][1] = {-infinity(), 0.f};
@@ -87,14 +108,16 @@ struct WarpRows {
   __device__ __forceinline__ void attend(const Params &p, const Sequence &sequence, const Tile &tile, int block, bool masked, u32 k_tile,
                                          u32 v_tile) {
     float s[MB][NB][4];
-    scores(s, q, k_tile, at);
+    scores(s, q, $(l.limbs and "factor[0], " or "")k_tile, $(floats and "k_floats, " or "")at);
 //| if l.low then
+//|   if not l.limbs then
 #pragma unroll
     for (int m = 0; m < MB; m++)
 #pragma unroll
       for (int n = 0; n < NB; n++)
 #pragma unroll
         for (int i = 0; i < $(2 * halves); i++) s[m][n][i] *= factor[m][i / 2];
+//|   end
 //|   if p.k_scale == 2 then
 #pragma unroll
     for (int n = 0; n < NB; n++) {
@@ -113,13 +136,17 @@ struct WarpRows {
 //| if p.v_scale == 2 then
     scale_probabilities(s, k_tile + V_SCALES);
 //| end
-//| if l.low then
-    Probabilities probabilities;
+//| if I then
+    accumulate(o, s, $(power and "power, " or "")v_tile, at);
 //| else
+//|   if l.low then
+    Probabilities probabilities;
+//|   else
     u32 probabilities[MB][P_STEPS][4];
-//| end
+//|   end
     to_fragments(probabilities, s);
     accumulate(o, probabilities, v_tile, at);
+//| end
   }
 
 //| if p.v_scale == 2 then
@@ -188,7 +215,37 @@ struct WarpRows {
 //| end
         }
       }
-//| if l.half then
+//| if I then
+    // O has queries 2t and 2t + 1 as columns, and columns where V's codes have them as rows, each too large by what it had codes too large.
+    const float of_o = v_factor * 0x1p24f$(p.v_scale == 2 and " * v_top" or "")$(power and " * undo(power)" or "");
+    const int g = opaque(at.g);
+//|   local f = l.low.v
+//|   for b = 0, I.blocks - 1 do
+#pragma unroll
+    for (int i = 0; i < $(I.chunks); i++) {
+      const int byte = ($(I.first[b]) + i) * 16 + g * 2$(l.shifts_v and " - at.v_shift" or "") - $(f.block == 1 and 0 or b * f.block_bytes + f.codes_at);
+      const int column = $(b * f.block) * $(f.block == 1 and 0 or 1) + byte;
+      const bool there = byte >= 0 && byte < $(I.bytes);
+#pragma unroll
+      for (int e = 0; e < 2; e++) {
+        const int r = row + at.t * 2 + e;
+        if (r >= rows || !there) continue;
+        const float more = o[0][EXCESS + $(b)][e];
+//|     if f.bits == 8 then
+//|       local function by(i) return p.v_scale == 4 and (" * of_column(column + %d)"):format(i) or "" end
+        const float(&x)[4] = o[0][$(b * I.rows) + i];
+        *(float2 *)(exchange + exchange_offset(r, column / 2)) = make_float2((x[e] - more) * of_o$(by(0)), (x[e + 2] - more) * of_o$(by(1)));
+//|     else
+        const float(&even)[4] = o[0][$(b * I.rows) + 2 * i], (&odd)[4] = o[0][$(b * I.rows) + 2 * i + 1];
+        const float upper = o[0][EXCESS + $(b)][e + 2];
+        *(float2 *)(exchange + exchange_offset(r, column / 2)) = make_float2((even[e] - more) * of_o, (odd[e] - more) * of_o);
+        *(float2 *)(exchange + exchange_offset(r, column / 2 + $(f.shared // 4))) =
+            make_float2((even[e + 2] - upper) * (of_o * 0x1p-4f), (odd[e + 2] - upper) * (of_o * 0x1p-4f));
+//|     end
+      }
+    }
+//|   end
+//| elseif l.half then
     // O has queries 2t and 2t + 1 as columns, and columns where V's codes have them as rows.
     const float of_o = v_factor$(p.v_scale == 2 and " * v_top" or "");
     const int g = opaque(at.g);

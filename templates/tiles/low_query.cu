@@ -1,4 +1,4 @@
-//| needs "l.half? l.heads? l.low l.shifts_k"
+//| needs "l.half? l.heads? l.limbs? l.low l.shifts_k"
 //| local K = l.low.k
 // ---- Q, straight from global memory, in the order of K's codes ----
 
@@ -12,7 +12,8 @@ __device__ __forceinline__ u32 query_pair(const element *row, int i, bool real) 
 //| end
 }
 //| local wide, by_columns = p.q == "fp32", p.k_scale == 4
-//| if p.dtype == "bf16" or wide or by_columns then
+//| if l.limbs then
+//| elseif p.dtype == "bf16" or wide or by_columns then
 
 // Rows become fp16 times a power of two that leaves their largest number where fp16 has room, above 2^14: what is 2^-28 of it loses bits.
 // top: the bits of the largest |x| that this thread has, of a row of four threads; NaN and infinities have powers of their own, and stay.
@@ -26,7 +27,7 @@ __device__ __forceinline__ RowPower row_power(u32 top) {
   return {__uint_as_float(268 - exponent << 23), __uint_as_float(exponent - 14 << 23)};
 }
 //| end
-//| if p.dtype == "bf16" and not by_columns and not wide then
+//| if p.dtype == "bf16" and not by_columns and not wide and not l.limbs then
 
 // Rows of bf16, so. *up undoes it.
 //|   local steps, word = "K_STEPS", "full[ks][half + 2 * x]"
@@ -52,7 +53,7 @@ __device__ __forceinline__ void narrow(u32 (&full)[$(l.half and "Q_PAIRS" or "K_
 }
 //| end
 
-//| if wide or by_columns then
+//| if (wide or by_columns) and not l.limbs then
 
 //|   local rows = by_columns and "Rows times the scales of K's columns, `apart` from one to the next" or "Rows"
 // $(rows), so. *up undoes it.
@@ -113,7 +114,106 @@ __device__ __forceinline__ void narrow_wide(u32 (&full)[$(l.half and "Q_PAIRS" o
 //|   local text = "query_half(from, k_element_at(%s, %s), real) << 16 | query_half(from, k_element_at(%s, %s), real)"
 //|   return text:format(second, code, first, code)
 //| end
-//| if l.half then
+//| if l.limbs then
+//|   local m = l.limbs
+//|   local threads, thread = "THREADS", "(int)threadIdx.x"
+//|   if l.heads then threads, thread = "HEAD_THREADS", "(int)threadIdx.x % HEAD_THREADS" end
+// The first of the two elements that bytes 2 x and 2 x + 1 of column t of register `word` of a row of Q meet; -1: what they meet is none of
+// the block's codes.
+__device__ __forceinline__ int element_of_word(int word, int t, int x, const Lane &at) {
+  const int block = word / BLOCK_WORDS, number = word % BLOCK_WORDS;
+//|   if K.block == 1 then
+  return number * 16 + t * 4 + 2 * x;
+//|   else
+  const int first = block * $(K.block_bytes) + $(K.codes_at);
+  const int byte = (first / 16 + number / $(m.codes)) * 16 + t * 4 + 2 * x$(l.shifts_k and " - at.k_shift" or "") - first;
+  return byte < 0 || byte >= $(m.bytes) ? -1 : block * $(K.block) + byte$(m.codes == 2 and " + number % 2 * 16" or "");
+//|   end
+}
+// The limbs of the tile's rows, for all warps: query row / group of head row % group. Rows after the last are zeros. factor: of the lane's
+// sums of products, and of those of the other limbs of its row. By all threads.
+__device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], const Params &p, const Sequence &sequence, const Tile &tile,
+                                       u32 stage, const Lane &at) {
+//|   if wide then
+  const int row = tile.row + at.g % 4, query = query_of(p, row), head = tile.head + row - query * p.group;
+  const float *const from = (const float *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
+  const bool real = row < tile.rows;
+//|   else
+#pragma unroll
+  for (int base = 0; base < Q_WORDS * 32; base += $(threads)) {
+    const int i = base + $(thread);
+    if (Q_WORDS * 32 % $(threads) != 0 && i >= Q_WORDS * 32) break;
+    const int row = tile.row + i / 8 % 4, query = query_of(p, row), head = tile.head + row - query * p.group;
+    const int element_number = element_of_word(i / 32, i / 2 % 4, i % 2, at);
+    const element *const from = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
+    store_shared(stage + i * 4, query_pair(from, element_number, row < tile.rows && element_number >= 0));
+  }
+  __syncthreads();
+//|   end
+//|   if by_columns then
+  const float *const scales = k_scales_of(p, sequence, tile.kv_head);
+//|   end
+  auto pair = [&](int word, int x) {
+//|   if wide or by_columns then
+    const int i = element_of_word(word, at.t, x, at);
+//|   end
+    float2 y;
+//|   if wide then
+    y.x = real && i >= 0 && i < D ? from[i] : 0.f;
+    y.y = real && i >= 0 && i + 1 < D ? from[i + 1] : 0.f;
+//|   else
+    u32 bits;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(bits) : "r"(stage + (word * 32 + at.g % 4 * 8 + at.t * 2 + x) * 4) : "memory");
+//|     if p.dtype == "fp16" then
+    y = make_float2(widened_f16(bits & 0xffff), widened_f16(bits >> 16));
+//|     else
+    y = make_float2(__uint_as_float(bits << 16), __uint_as_float(bits & 0xffff0000));
+//|     end
+//|   end
+//|   if by_columns then
+    y.x = i >= 0 && i < D ? y.x * scales[i * p.k_scale_ss] : 0.f;
+    y.y = i >= 0 && i + 1 < D ? y.y * scales[(i + 1) * p.k_scale_ss] : 0.f;
+//|   end
+    return y;
+  };
+  // The bits of the largest |x| of the row.
+  u32 top = 0;
+#pragma unroll
+  for (int word = 0; word < Q_WORDS; word++)
+#pragma unroll
+    for (int x = 0; x < 2; x++) {
+      const float2 y = pair(word, x);
+      top = max(top, max(__float_as_uint(y.x) & 0x7fffffff, __float_as_uint(y.y) & 0x7fffffff));
+    }
+  top = max(top, __shfl_xor_sync(~0u, top, 1));
+  top = max(top, __shfl_xor_sync(~0u, top, 2));
+  // It becomes 32600 2^16, whose first limb is 127; a row with infinities or NaN has a factor that is none.
+  constexpr float MOST = 32600.f * 65536.f;
+  const float largest = __uint_as_float(max(top, 0x0d800000u)), down = top >= 0x7f800000 ? 0.f : MOST / largest;  // at least 2^-100
+  float last = top >= 0x7f800000 ? __int_as_float(0x7fffffff) : largest * (1 / MOST) * $(f32((m.codes == 2 and 1 / 16 or 1) * 2.0 ^ K.owed));
+//|   if p.k_scale == 1 then
+  last *= k_scale_of(p, sequence, tile.kv_head);
+//|   end
+  const bool upper = at.g < 4;
+  factor[0][0] = upper ? last * 65536.f : last;
+  factor[0][1] = upper ? last : last * 65536.f;
+  const u32 first_byte = upper ? 0x0073 : 0x0051, second_byte = upper ? 0x0062 : 0x0040, sign = upper ? 0 : 0x80808080;
+#pragma unroll
+  for (int word = 0; word < Q_WORDS; word++) {
+    // Bytes of the integer, the lower three 128 too large: integers of 8 bits that carry to each other what they cannot hold.
+    u32 first[2], second[2];
+#pragma unroll
+    for (int x = 0; x < 2; x++) {
+      const float2 y = pair(word, x);
+      const u32 even = __float2int_rn(y.x * down) + 0x808080u, odd = __float2int_rn(y.y * down) + 0x808080u;
+      first[x] = __byte_perm(even, odd, first_byte);
+      second[x] = __byte_perm(even, odd, second_byte);
+    }
+    q.limbs[word][0] = __byte_perm(first[0], first[1], 0x5410) ^ sign;
+    q.limbs[word][1] = __byte_perm(second[0], second[1], 0x5410) ^ 0x80808080;
+  }
+}
+//| elseif l.half then
 // The rows of the tile, as A fragments for all warps, by way of shared memory: lanes would find every element for themselves. Query row /
 // group of head row % group. Rows after the last are zeros. factor: of their products. By all threads.
 __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], const Params &p, const Sequence &sequence, const Tile &tile,

@@ -2,6 +2,7 @@
 #include "trial.h"
 #include "append.h"
 #include "gen/error.h"
+#include "gen/format.h"
 #include "gen/problem.h"
 #include "runtime/choose/select.h"
 #include "runtime/launch/widen.h"
@@ -14,15 +15,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What kernels make of K and V of few bits: rows of blocks are rounded to fp16; they become Q's type first; codes of integers are
+ * multiplied as they are, by all digits of Q, and their blocks' scales come after that. */
+typedef enum taking { ROUNDED, WIDENED, EXACT } taking;
+
 struct fa_trial {
     fa_case_tensors in;
     uint8_t *bits[FA_OPERANDS_MAX]; /* of outputs, dense: what the last run left */
     float *value[FA_OPERANDS_MAX];  /* the same as numbers */
     fa_expected expected;
     fa_reference how;  /* made it */
-    bool widened;      /* for kernels that make 16 bits of few ones first */
-    fa_expected other; /* for the other ones, where has_other: candidates of both kinds may take turns */
+    taking how_taken;  /* for kernels of this kind */
+    fa_expected other; /* for those of another, where has_other: candidates of several kinds may take turns */
     bool has_other;
+    taking other_taken;
     uint8_t *appended[FA_OPERANDS_MAX]; /* of an append, in the place of expected: its outputs' images */
     fa_scratch scratch;
     int score_changed; /* the operand of the score program that the last run wrote to; -1: none */
@@ -100,6 +106,16 @@ static fa_status expect(fa_trial *t, fa_reference how)
     return st == FA_UNSUPPORTED ? fa_expected_exact(&t->expected) : st;
 }
 
+/* Whether products take operand i as it is rounded. */
+static bool takes_rounded(const fa_trial *t, int i)
+{
+    if (!t->in.taken[i] || t->how_taken == WIDENED)
+        return false;
+    const fa_format *f = fa_format_of(fa_operand_dtype(&t->in.op->operand[i], &t->in.c.problem));
+    bool integers = f && (f->kind == FA_CODE_SIGNED || (f->kind == FA_CODE_UNSIGNED && f->bits == 4 && f->zero));
+    return !integers || t->how_taken == ROUNDED;
+}
+
 static fa_status reference(fa_trial *t, fa_reference how)
 {
     t->how = how;
@@ -112,8 +128,9 @@ static fa_status reference(fa_trial *t, fa_reference how)
                                .dropout = fa_case_dropout(&t->in.c),
                                .bounds = fa_case_bounded(&t->in.c) };
     for (int i = 0; i < FA_OPERANDS_MAX; i++)
-        call.in[i] = t->in.taken[i] && !t->widened ? t->in.taken[i] : t->in.dense[i];
-    call.widened = t->widened;
+        call.in[i] = takes_rounded(t, i) ? t->in.taken[i] : t->in.dense[i];
+    call.widened = t->how_taken == WIDENED;
+    call.exact_q = t->how_taken == EXACT;
     call.sequences = fa_case_tensors_ragged(&t->in) ? &t->in.sequences : NULL;
     call.score = &t->in.score;
     call.relative = t->in.c.diagonal == FA_BOTTOM_RIGHT;
@@ -323,30 +340,41 @@ static fa_status told(const fa_trial *t, fa_status st, bool ok, fa_verdict *v)
     return st;
 }
 
-/* What should come out of kernels that make 16 bits of few ones first, or of others. */
-static fa_status as_widened(fa_trial *t, bool widened)
+/* What should come out of kernels of that kind. */
+static fa_status as_taken(fa_trial *t, taking how)
 {
-    if (t->widened == widened)
+    if (t->how_taken == how)
         return FA_OK;
+    bool known = t->has_other && t->other_taken == how;
+    if (t->has_other && !known)
+        fa_expected_close(&t->other);
     fa_expected before = t->expected;
-    bool known = t->has_other;
     t->expected = known ? t->other : (fa_expected){ 0 };
     t->other = before;
     t->has_other = true;
-    t->widened = widened;
+    t->other_taken = t->how_taken;
+    t->how_taken = how;
     return known ? FA_OK : reference(t, t->how);
 }
 
-/* Whether the plan's kernels are such; NULL: those that a launch chooses. */
-static fa_status widens(const fa_trial *t, const fa_plan *plan, bool *out)
+static taking taking_of(const fa_config *c, const fa_workspace *w)
+{
+    if (fa_widens(w))
+        return WIDENED;
+    return !strcmp(c->family, "decode_mma") && fa_config_get(c, "br", 16) == 4 ? EXACT : ROUNDED;
+}
+
+/* Of which kind the plan's kernels are; NULL: those that a launch chooses. */
+static fa_status find_taking(const fa_trial *t, const fa_plan *plan, taking *out)
 {
     fa_selection selection;
     fa_source source = { 0 };
-    *out = plan && fa_widens(&plan->kernel->workspace);
+    *out = plan ? taking_of(&plan->config, &plan->kernel->workspace) : ROUNDED;
     if (plan || !t->in.c.problem.kv_dtype)
         return FA_OK;
     fa_status st = fa_select(t->in.ctx, &t->in.c.problem, &selection, &source);
-    *out = st == FA_OK && fa_widens(&source.workspace);
+    if (st == FA_OK)
+        *out = taking_of(&selection.config, &source.workspace);
     fa_source_free(&source);
     return st;
 }
@@ -358,10 +386,10 @@ fa_status fa_trial_run(fa_trial *t, const fa_plan *plan, fa_verdict *v)
     fa_status st = fa_context_enter(t->in.ctx, &in);
     if (st != FA_OK)
         return st;
-    bool widened;
-    st = widens(t, plan, &widened);
+    taking how;
+    st = find_taking(t, plan, &how);
     if (st == FA_OK)
-        st = as_widened(t, widened);
+        st = as_taken(t, how);
     if (st == FA_OK)
         st = launch_anew(t, plan);
     fa_context_leave(t->in.ctx, &in);

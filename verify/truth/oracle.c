@@ -217,7 +217,8 @@ static const float *taken_row(const fa_attention *a, const operands *at, int64_t
     return room;
 }
 
-/* A row of Q, times the scales of K's columns where there are some, as fp16 times a power of two of the row: docs/lowbits.md. */
+/* A row of Q, times the scales of K's columns where there are some, as fp16 times a power of two of the row: docs/lowbits.md. With exact_q
+ * without that. */
 static const float *narrowed(const fa_attention *a, const operands *at, float room[FA_MAX_HEAD_DIM])
 {
     float most = 0;
@@ -226,6 +227,8 @@ static const float *narrowed(const fa_attention *a, const operands *at, float ro
         room[i] = a->k_channels ? at->q[i] * a->k_scale[(at->b * a->d + i) * a->hkv + at->kv] : at->q[i];
         most = fabsf(room[i]) > most || isnan(room[i]) ? fabsf(room[i]) : most;
     }
+    if (a->exact_q)
+        return room;
     if (isfinite(most) && most > 0)
         exponent = ilogbf(most);
     exponent = !isfinite(most) ? 14 : exponent < -112 ? -112 : exponent;

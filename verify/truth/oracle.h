@@ -23,7 +23,7 @@ struct fa_attention {
     const float *k_scale, *v_scale;
     bool k_tokens, v_tokens;      /* k_scale, v_scale: [b, sk, hkv] */
     bool k_channels, v_channels;  /* [b, d, hkv], [b, dv, hkv] */
-    bool wide_q;                  /* Q is in fp32, and products are of fp16 */
+    bool wide_q, exact_q;         /* Q is in fp32, and products are of fp16; or are of it, times scales of K's columns, as it is */
     int32_t widened;              /* fa_dtype to which these products are rounded before others are made of them; 0: they are not */
     const fa_score_data *program; /* of a score program, `ir`; lengths are those of each sequence. NULL = none; no bounds with one */
     const fa_score_ir *ir;

@@ -48,6 +48,7 @@ fa_attention fa_reference_attention(const fa_reference_call *c)
                            .k_tokens = p->k_scale_by == FA_SCALE_TOKEN,
                            .v_tokens = p->v_scale_by == FA_SCALE_TOKEN,
                            .wide_q = p->q_dtype == FA_F32,
+                           .exact_q = c->exact_q,
                            .k_channels = p->k_scale_by == FA_SCALE_CHANNEL,
                            .v_channels = p->v_scale_by == FA_SCALE_CHANNEL,
                            .widened = c->widened ? p->dtype : 0,

@@ -24,6 +24,7 @@ typedef struct fa_reference_call {
     const fa_score_operands *score;
     int32_t eight;              /* fa_dtype of 8 bits: scores are of sums of products as wgmma has them; 0: exact */
     bool widened;               /* K and V of few bits become those of the problem's dtype before they are multiplied */
+    bool exact_q;               /* beside K and V of few bits: Q in fp32, or times scales of K's columns, is not rounded */
     bool relative, approximate; /* approximate: the device's `tanh` is no exact one */
     int32_t off;
 } fa_reference_call;
