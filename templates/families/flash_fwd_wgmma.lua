@@ -205,7 +205,7 @@ local function keeps_maxima(p)
   if not score or not (score.has_score or score.has_mask) then return true end
   if score.most or score.has_mask and score.has_score then return false end
   local of = score.has_score and #score.arrays == 1 and score.arrays[1]
-  return p.d + p.dv <= 128 or of and (of.by_row and not of.wide or of.diagonal and score.adds == of.node)
+  return p.d + p.dv <= (score.has_mask and 256 or 128) or of and (of.by_row and not of.wide or of.diagonal and score.adds == of.node)
 end
 
 local function convert(packed)
@@ -477,6 +477,8 @@ return masked {
     -- Tiles with rows past their sequence's end leave through shared memory, too, and rows are computed again at one place for whole tiles
     -- and parts. Raced on an H100: 0.97 to 1.00 of the time at d = 128, up to 1.025 at d = 64; wider rows were not.
     l.once = c.o_path == 2 and p.has_lengths and p.dv > 64 and p.dv <= 128
+    -- Tiles are short under the mask of a score program: each warp stores its own rows, and waits for no other.
+    l.warp_stores = edges.walks(p) and c.o_path == 2 and not p.has_lengths
     -- Blocks at a tile's end that only other warpgroups see pass after O has left.
     l.skip_late = l.masked and edges.cuts_left(p) and not l.ahead and c.schedule == 0
     if p.has_pages then
@@ -496,10 +498,10 @@ return masked {
       -- Rows whose maximum is near 0 keep it until their sum is large (hopper_softmax.cu). They need no maxima, so that half of a block's
       -- exponentials are taken beside the P V before.
       l.sums = not l.most
-      l.early = l.early or l.sums and not l.pingpong_softmax and not (p.score and edges.scans(p))
+      l.early = l.early or l.sums and not l.pingpong_softmax
     end
-    -- Whether a block is whole is asked before its scores are made.
-    l.asks_whole = l.joins or l.early and (l.tanh_by_fma or not (p.score and p.score.has_score))
+    -- Whether a block is whole is asked before its scores are made. Where a scan finds blocks it is asked as they are hidden.
+    l.asks_whole = l.joins or l.early and (l.tanh_by_fma or not (p.score and (p.score.has_score or edges.scans(p))))
     return l
   end,
 
@@ -510,17 +512,14 @@ return masked {
       { tensor = "k", cols = c.box, rows = rows, swizzle = l.row, boxes = l.joined_k and l.boxes or 0 },
       { tensor = "v", cols = c.box, rows = rows, swizzle = l.row, boxes = l.joined_v and l.boxes_v or 0 },
     }
-    if c.o_path > 0 then maps[4] = { tensor = "o", cols = c.box, rows = 64, swizzle = l.row } end
+    if c.o_path > 0 then maps[4] = { tensor = "o", cols = c.box, rows = l.warp_stores and 16 or 64, swizzle = l.row } end
     for _, map in ipairs(l.staged and l.staged.maps or {}) do maps[#maps + 1] = map end
     local steps = { {
       entry = "fa_fwd", threads = l.threads, smem = l.bytes, maps = maps, cluster = c.cluster,
       grid = ("sq/%d hq b%s"):format(c.br * c.cluster, l.parts and " 8" or ""),  -- 8: parts of a tile at most
       per_sm = c.grid > 0 and c.ctas or 0, counter = c.grid == c.named.grid.persistent and 1 or 0, pdl = 1,
     } }
-    -- What it overwrites is read by the kernels of a launch before, which those that make tables have waited for.
-    if l.masks then
-      table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = "sms 4", pdl = edges.fills(p, l) and 1 or 0 })
-    end
+    if l.masks then table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = "sms 4", pdl = 1 }) end
     return steps
   end,
 

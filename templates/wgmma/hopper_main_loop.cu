@@ -9,7 +9,7 @@
       bool hides = false;  // the block after these is there, and nothing of it is seen
 //| end
 //| if pr.scans then
-      while ($(pr.masks and "!code_has(code, CODE_LAST)" or "(code & CODE_LAST) == 0")) {
+      while ($(pr.overs and "!code_has(code, CODE_OVER << wg)" or pr.masks and "!code_has(code, CODE_LAST)" or "(code & CODE_LAST) == 0")) {
 //| else
       for (; block > keys.last; block--) {
 //| end
@@ -57,6 +57,9 @@
 //| end
         wgmma_wait<1>(s);
         release_k();
+//| if pr.overs then
+        if (code_has(code, CODE_OVER << wg)) release(q_empty(smem, q.at, wg));  // for the next tile's, beside what follows
+//| end
 //| if l.besides then
         float unit_log2, beside;
 //| end
@@ -122,7 +125,7 @@
 //|   if l.joins then
           release_stage($(l.grouped and "block - 1, keys.loaded_lo" or ""));
 //|   end
-//|   indented(10, pr.dropping, "drop_block(block - 1);")
+//|   indented(10, pr.dropping, pr.scans and "drop_block(code >> CODE_BLOCK);" or "drop_block(block - 1);")
           continue;
         }
 //| end

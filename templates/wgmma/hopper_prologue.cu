@@ -47,11 +47,18 @@
 //| if l.pingpong_products then
       $(to)pingpong_pass(wg);
 //| end
+//| -- While the products are on their way.
+//| if pr.brings_mask and not l.ahead then
+      $(pr.skips and "if (fresh) " or "")find_rows();
+//| end
 //| if pr.keeps_ends and not l.ahead then
-      $(pr.skips and "if (fresh) " or "")find_ends();  // while the products are on their way
+      $(pr.skips and "if (fresh) " or "")find_ends();
 //| end
       $(to)wgmma_wait<0>(s);
       $(to)release_k();
+//| if pr.overs then
+      if (code_has(code, CODE_OVER << wg)) release(q_empty(smem, q.at, wg));
+//| end
 //| if l.ahead then
       }
 //| end
