@@ -11,6 +11,8 @@
 //|   -- see nearly the same.
 //|   pr.skips = l.masks and not l.ahead and (l.wgs or 1) > 2
 //|   pr.overs = pr.skips and not l.o_in_q  -- and is over before others
+//|   -- When its last S is there, Q of the next tile may come.
+//|   pr.last_s = l.masks and not l.ahead and not l.o_in_q and (pr.skips and "CODE_OVER << wg" or "CODE_LAST")
 //|   local program = p.score
 //|   local function print_lines(lines)
 //|     for _, line in ipairs(lines) do

@@ -2,7 +2,7 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Epilogue: the last P V.
 //| local over = pr.skips and "if (!hides) " or ""
-//| if not l.o_in_q and not pr.overs then
+//| if not l.o_in_q and not pr.last_s then
       $(over)release(q_empty(smem, q.at, wg));
 //| end
       $(over)q.next();

@@ -57,8 +57,8 @@
 //| end
         wgmma_wait<1>(s);
         release_k();
-//| if pr.overs then
-        if (code_has(code, CODE_OVER << wg)) release(q_empty(smem, q.at, wg));  // for the next tile's, beside what follows
+//| if pr.last_s then
+        if (code_has(code, $(pr.last_s))) release(q_empty(smem, q.at, wg));  // for the next tile's, beside what follows
 //| end
 //| if l.besides then
         float unit_log2, beside;

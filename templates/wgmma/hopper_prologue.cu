@@ -56,8 +56,8 @@
 //| end
       $(to)wgmma_wait<0>(s);
       $(to)release_k();
-//| if pr.overs then
-      if (code_has(code, CODE_OVER << wg)) release(q_empty(smem, q.at, wg));
+//| if pr.last_s then
+      if (code_has(code, $(pr.last_s))) release(q_empty(smem, q.at, wg));
 //| end
 //| if l.ahead then
       }
