@@ -477,7 +477,9 @@ return masked {
     -- Tiles with rows past their sequence's end leave through shared memory, too, and rows are computed again at one place for whole tiles
     -- and parts. Raced on an H100: 0.97 to 1.00 of the time at d = 128, up to 1.025 at d = 64; wider rows were not.
     l.once = c.o_path == 2 and p.has_lengths and p.dv > 64 and p.dv <= 128
-    -- Tiles are short under the mask of a score program: each warp stores its own rows, and waits for no other.
+    -- Tiles are short under the mask of a score program: Q of the next may come when the last S is there.
+    l.q_soon = edges.walks(p) and not edges.scans(p) and not l.ahead and not l.o_in_q and not l.parts and not p.has_lengths
+    -- Each warp stores its own rows, and waits for no other.
     l.warp_stores = edges.walks(p) and c.o_path == 2 and not p.has_lengths
     -- Blocks at a tile's end that only other warpgroups see pass after O has left.
     l.skip_late = l.masked and edges.cuts_left(p) and not l.ahead and c.schedule == 0

@@ -1,4 +1,4 @@
-//| needs "l.ahead? l.masks? l.wgs?"
+//| needs "l.ahead? l.masks? l.o_in_q? l.wgs?"
 //| -- mask_stage: what is left of a score program's mask in a kernel that finds its parts in shared memory, of the layout l.masks.
 //|
 //| local loops = include "pairs/loops.cu"

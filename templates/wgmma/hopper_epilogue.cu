@@ -1,8 +1,8 @@
-//| needs "l.ahead l.masked l.o_in_q l.pingpong_products l.skip_late l.grouped?"
+//| needs "l.ahead l.masked l.o_in_q l.pingpong_products l.q_soon? l.skip_late l.grouped?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Epilogue: the last P V.
 //| local over = pr.skips and "if (!hides) " or ""
-//| if not l.o_in_q and not pr.last_s then
+//| if not l.o_in_q and not pr.last_s and not l.q_soon then
       $(over)release(q_empty(smem, q.at, wg));
 //| end
       $(over)q.next();

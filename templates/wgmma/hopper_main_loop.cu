@@ -1,5 +1,5 @@
 //| needs "l.asks_whole? l.begins? l.besides? l.early? l.fades? l.fades_soon? l.grouped? l.held? l.interleaved l.joins?"
-//| needs "l.pingpong_products l.pingpong_softmax l.relative l.sums? l.tanh_by_fma?"
+//| needs "l.pingpong_products l.pingpong_softmax l.q_soon? l.relative l.sums? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Main loop: S of the next block and P V of this one are issued side by side.
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
@@ -57,6 +57,9 @@
 //| end
         wgmma_wait<1>(s);
         release_k();
+//| if l.q_soon then
+        if (lane == 0 && block - 1 == keys.last) mbarrier_arrive(q_empty(smem, q.at, wg));
+//| end
 //| if pr.last_s then
         if (code_has(code, $(pr.last_s))) release(q_empty(smem, q.at, wg));  // for the next tile's, beside what follows
 //| end
