@@ -184,6 +184,10 @@ static const score_kernel mask_kernels[] = {
     { "wgmma_steady", M_SKIPS, "bf16,d=64,mask=none",
       WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
       300, 400, 0, 0 },
+    /* Scores of 1e7: rows that are computed again. */
+    { "wgmma_far", M_SKIPS, "bf16,d=64,mask=none",
+      WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
+      300, 400, 1e7, 0 },
 };
 /* clang-format on */
 #define MASK_KERNELS (sizeof mask_kernels / sizeof *mask_kernels)

@@ -80,7 +80,7 @@ static const score_fault faults[] = {
     { "rows of the sequence's end are not zeros", "wgmma_bands", "hopper_out_of_range.cu", "own_rows(sequence, code >> 1);",
       "own_rows(sequence, 0);" },
     { "values of the keys beside", "wgmma", M, "$(column.at) + t * 8;", "$(column.at) + t * 8 + 8;" },
-    { "the value of the row eight above", "wgmma", M, "$(value(row .. \" + 8\"))};", "$(value(row))};" },
+    { "the value of the row eight above", "wgmma", M, "of.node, value(row .. \" + 8\"))", "of.node, value(row))" },
     { "elements that are 0 are not", "wgmma_seen", M, "l.masks.contrary and \"== 0\" or \"!= 0\"", "\"!= 0\"" },
     { "bytes of the key beside", "wgmma_seen", M, "e == 0 ? seen[h] & 255 : seen[h] >> 8", "e == 1 ? seen[h] & 255 : seen[h] >> 8" },
     { "bits from the middle of a word on", "wgmma_dense", M, "const int begin = ($(first)) & 31;", "const int begin = 0;" },
@@ -131,6 +131,12 @@ static const score_fault faults[] = {
       "hides = true;" },
     { "Q is given back before the tile's last block", "wgmma_skips", "hopper_epilogue.cu", "pr.skips and \"if (!hides) \" or \"\"",
       "\"\"" },
+    { "a warpgroup is over before the last block that it sees", "wgmma_skips", M, "(seen & ((1u << n) - 1)) == 0", "true" },
+    { "blocks that only others see do not pass", "wgmma_skips", C, "while (!code_has(code, CODE_LAST)) {\n        mbarrier_wait(k_full",
+      "while (false) {\n        mbarrier_wait(k_full" },
+    { "Q is given back before its last S", "wgmma_skips", "hopper_main_loop.cu", "if (code_has(code, $(pr.last_s))) release", "release" },
+    { "all warps store the first one's rows", "wgmma", "hopper_store.cu", "from, first = \"tile + warp_row * ROW\"", "from, first = \"tile\"" },
+    { "rows computed again while their box leaves", "wgmma_far", "hopper_store.cu", "      if (lane == 0) tma_wait();\n", "" },
     { "a warp asks of the first key alone whether its rows see it", "wgmma", C, "< block * BC + BC - 1;", "< block * BC;" },
 };
 /* clang-format on */
