@@ -281,6 +281,7 @@ return masked {
     local of = has_score and p.score.arrays[1]
     local raced = p.d + p.dv <= (has_score and (of and of.diagonal and 256 or 128) or 192)
     if of and of.by_row and not of.diagonal then raced = p.d + p.dv > 192 end
+    if edges.walks(p) and not has_score and p.d + p.dv <= 256 then raced = true end
     local steady = p.dtype == "bf16" and not p.has_lengths and keeps_maxima(p) and raced
     local dense = not p.has_lengths and not p.score and p.d == p.dv -- what was raced in full
     local rows = packed and p.sq * (p.hq // p.hkv) or p.sq
@@ -311,8 +312,12 @@ return masked {
     -- no warpgroup waits for a turn at the products.
     local function add_scanned(c, bc)
       if c.br == 64 or p.o_bytes ~= 2 then return end
-      local row, stages = 2 * (p.d + p.dv), bc <= 80 and 4 or 3
-      while stages > 2 and (c.br + stages * bc) * row + 8192 > a.smem_block do stages = stages - 1 end
+      local stages = bc <= 80 and 4 or 3
+      local function bytes(n)
+        local config = { br = c.br, ctas = c.ctas, bc = bc, box = 64, stages_k = n, stages_v = n, q_bufs = 1, grid = 2, ahead = 0, o_path = 2 }
+        return places(p, config).bytes
+      end
+      while stages > 2 and bytes(stages) > shared_memory(a, c) do stages = stages - 1 end
       for _, schedule in ipairs({ "plain", "pingpong_exp" }) do add(c, 64, bc, 1, stages, schedule, "tma") end
     end
     for _, c in ipairs({ { br = 64, ctas = 1, schedule = "plain", wide = 2 }, { br = 64, ctas = 2, schedule = "plain", wide = 2 },
@@ -330,7 +335,7 @@ return masked {
           n, last = n + 1, bc
           add(c, 64, bc, 1)
           if edges.walks(p) and bc <= 96 then add(c, 64, bc, 1, 3) end -- see work()
-          if scans and c.wide > 0 then add_scanned(c, bc) end
+          if (scans or edges.walks(p) and bc <= 96) and c.wide > 0 then add_scanned(c, bc) end
           local few = scans and p.d <= 32 and n > 1 and bc > 64 -- there are many
           if halves and not few and (not dense or n == 1 and c.ctas == 1 and c.br < 192 or bc == 64 and not packed) then add(c, 32, bc, 1) end
           if clusters and c.br > (dense and not packed and c.ctas == 1 and 0 or 64) and bc == 64 then add(c, 64, bc, 2) end
@@ -562,6 +567,10 @@ return masked {
     if l.tanh_by_fma then program_issue, program_exps = p.score.tanh_exact and 5 or 4, 0 end
     if l.tanh_by_fma and p.d + p.dv <= 128 then issue = issue + l.wgs * 50 end  -- the vote on products: by a race of two tiles
     if scans then issue = issue + l.wgs * 200 end
+    -- Masks that leave few keys: what rows that keep their maximum spare, and no warpgroup waits for a turn. By a race on an H200.
+    local few = p.score and edges.walks(p) and (scans or p.score.two_ended) and not l.split and not p.has_lengths
+    local keeps = few and l.early and not p.score.has_score
+    if few and p.d + p.dv > 128 then issue = issue + (keeps and -1 or scans and 3 or 7) * elements end
     local share, mask_issue = 1, 0
     if p.score then share, mask_issue = mask_cost(p, c, c.br * c.cluster, 64, l.split) end
     if p.score and edges.walks(p) then program_issue = program_issue - p.score.mask_issue + mask_issue end
@@ -580,6 +589,7 @@ return masked {
     local pair = c.ctas > 1 and (l.split or (p.sq + c.br - 1) // c.br * p.hq * p.b > a.sm_count)
     local tile = fit.tile * c.br * p.dv // 16384 + (c.grid == 0 and fit.per_tile or pair and fit.pair or fit.alone)
     if c.o_path == 1 and c.q_bufs == 1 then tile = tile + 1500 elseif c.o_path > 0 then tile = tile - 200 end
+    if few and c.o_path == 2 then tile = tile - 500 end -- no warp waits for another one's rows
     if c.grid == 1 then tile = tile + 100 end
     if c.q_bufs == 2 then tile = tile + 100 end
     -- Of trees by bits, on an H100: what is looked up for each pair of blocks of 64 keys, and of tiles of three warpgroups.
@@ -608,8 +618,8 @@ return masked {
       tile_latency = tile,
       -- Of the shorter of products and exponentials: one warpgroup alone, four, two or three, by who waits for whom.
       shows = math.max(0, (l.wgs * c.ctas == 1 and fit.shown_lone or fit.shown
-        + (c.schedule == 1 and fit.turns + price.rested(p, c, l, fit) or c.schedule == 2 and fit.exp_turns
-          or l.wgs > 2 and fit.plain_many or fit.plain)
+        + (c.schedule == 1 and fit.turns + price.rested(p, c, l, fit) + (few and 0.1 or 0) or c.schedule == 2 and fit.exp_turns + (few and not scans and 0.08 or 0)
+          or keeps and math.min(l.wgs > 2 and fit.plain_many or fit.plain, 0.05) or l.wgs > 2 and fit.plain_many or fit.plain)
         - (l.wgs > 3 and fit.hidden_by_four or 0)) + (c.bc - 96) / 1000
         + price.in_step(p, c, a, l, fit, pieces)),
       felt = fit.felt,
