@@ -135,7 +135,8 @@ static const score_fault faults[] = {
     { "blocks that only others see do not pass", "wgmma_skips", C, "while (!code_has(code, CODE_LAST)) {\n        mbarrier_wait(k_full",
       "while (false) {\n        mbarrier_wait(k_full" },
     { "Q is given back before its last S", "wgmma_skips", "hopper_main_loop.cu", "if (code_has(code, $(pr.last_s))) release", "release" },
-    { "all warps store the first one's rows", "wgmma", "hopper_store.cu", "from, first = \"tile + warp_row * ROW\"", "from, first = \"tile\"" },
+    { "all warps store the first one's rows", "wgmma", "hopper_store.cu", "from, first = \"tile + warp_row * ROW\"",
+      "from, first = \"tile\"" },
     { "rows computed again while their box leaves", "wgmma_far", "hopper_store.cu", "      if (lane == 0) tma_wait();\n", "" },
     { "a warp asks of the first key alone whether its rows see it", "wgmma", C, "< block * BC + BC - 1;", "< block * BC;" },
 };

@@ -314,8 +314,8 @@ return masked {
       if c.br == 64 or p.o_bytes ~= 2 then return end
       local stages = bc <= 80 and 4 or 3
       local function bytes(n)
-        local config = { br = c.br, ctas = c.ctas, bc = bc, box = 64, stages_k = n, stages_v = n, q_bufs = 1, grid = 2, ahead = 0, o_path = 2 }
-        return places(p, config).bytes
+        return places(p, { br = c.br, ctas = c.ctas, bc = bc, box = 64, stages_k = n, stages_v = n, q_bufs = 1, grid = 2, ahead = 0,
+          o_path = 2 }).bytes
       end
       while stages > 2 and bytes(stages) > shared_memory(a, c) do stages = stages - 1 end
       for _, schedule in ipairs({ "plain", "pingpong_exp" }) do add(c, 64, bc, 1, stages, schedule, "tma") end
@@ -606,6 +606,9 @@ return masked {
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
     local more = 1
     if p.has_lengths and p.b > 1 and not prompts then more = 1 + c.br / math.max(p.sq, c.br) end
+    local turns, exp_turns, plain = fit.turns, fit.exp_turns, l.wgs > 2 and fit.plain_many or fit.plain
+    if few then turns, exp_turns = turns + 0.1, exp_turns + (scans and 0 or 0.08) end
+    if keeps then plain = math.min(plain, 0.05) end
     local own = {
       rows = c.br * c.cluster, cols = c.bc, group = 64,
       matrix_flops = 2 * (round_up(p.d, 16) + round_up(p.dv, 8)) * more,
@@ -618,8 +621,7 @@ return masked {
       tile_latency = tile,
       -- Of the shorter of products and exponentials: one warpgroup alone, four, two or three, by who waits for whom.
       shows = math.max(0, (l.wgs * c.ctas == 1 and fit.shown_lone or fit.shown
-        + (c.schedule == 1 and fit.turns + price.rested(p, c, l, fit) + (few and 0.1 or 0) or c.schedule == 2 and fit.exp_turns + (few and not scans and 0.08 or 0)
-          or keeps and math.min(l.wgs > 2 and fit.plain_many or fit.plain, 0.05) or l.wgs > 2 and fit.plain_many or fit.plain)
+        + (c.schedule == 1 and turns + price.rested(p, c, l, fit) or c.schedule == 2 and exp_turns or plain)
         - (l.wgs > 3 and fit.hidden_by_four or 0)) + (c.bc - 96) / 1000
         + price.in_step(p, c, a, l, fit, pieces)),
       felt = fit.felt,
