@@ -127,7 +127,7 @@ static const score_fault faults[] = {
     { "each run of blocks is the first", "wgmma_skips", "hopper_prologue.cu", "      if (fresh)\n", "      if (fresh || true)\n" },
     { "a block of which nothing is seen is a tile's last", "wgmma_skips", "hopper_epilogue.cu", "if (!hides) break;\n#pragma",
       "break;\n#pragma" },
-    { "the last block of those that are skipped", "wgmma_skips", "hopper_epilogue.cu", "hides = !code_has(code, CODE_LAST);",
+    { "the last block of those that are skipped", "wgmma_apart", "hopper_epilogue.cu", "hides = !code_has(code, CODE_LAST);",
       "hides = true;" },
     { "Q is given back before the tile's last block", "wgmma_skips", "hopper_epilogue.cu", "pr.skips and \"if (!hides) \" or \"\"",
       "\"\"" },
