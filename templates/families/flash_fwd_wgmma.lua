@@ -567,10 +567,12 @@ return masked {
     if l.tanh_by_fma then program_issue, program_exps = p.score.tanh_exact and 5 or 4, 0 end
     if l.tanh_by_fma and p.d + p.dv <= 128 then issue = issue + l.wgs * 50 end  -- the vote on products: by a race of two tiles
     if scans then issue = issue + l.wgs * 200 end
-    -- Masks that leave few keys: what rows that keep their maximum spare, and no warpgroup waits for a turn. By a race on an H200.
-    local few = p.score and edges.walks(p) and (scans or p.score.two_ended) and not l.split and not p.has_lengths
+    -- Masks that leave few keys, above d = 64: what rows that keep their maximum spare, and no warpgroup waits for a turn. By a race of
+    -- documents, chunks, blocks, trees and a matrix on an H200; ends that differ by sequence may leave most.
+    local few = p.score and edges.walks(p) and p.d + p.dv > 128 and not l.split and not p.has_lengths
+      and (scans or p.score.two_ended and not p.score.marks_by_b)
     local keeps = few and l.early and not p.score.has_score
-    if few and p.d + p.dv > 128 then issue = issue + (keeps and -1 or scans and 3 or 7) * elements end
+    if few then issue = issue + (keeps and -1 or scans and 3 or 7) * elements end
     local share, mask_issue = 1, 0
     if p.score then share, mask_issue = mask_cost(p, c, c.br * c.cluster, 64, l.split) end
     if p.score and edges.walks(p) then program_issue = program_issue - p.score.mask_issue + mask_issue end

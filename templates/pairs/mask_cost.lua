@@ -41,8 +41,9 @@ return function(p, c, rows, group, packed)
   if program.grain == 1 or program.row_grain == 1 then
     local tables = not marked and edges.tables(p)
     if tables and not tables:find("mask_pairs") then return near(p, c.bc, rows), IN_DOUBT * each end
-    -- A matrix of all keys is as often of documents as of anything: of those 192 x 64 took 0.89 of the time of 128 x 128 (d = 128, H200).
-    if staged and program.staged_mask and program.staged_mask.plane and not program.staged_mask.lookup.shifted then
+    -- A matrix of bits, of all keys, is as often of documents as of anything: of those 192 x 64 took 0.89 of the time of 128 x 128 (d = 128, H200).
+    local lookup = staged and program.staged_mask and program.staged_mask.plane and program.staged_mask.lookup
+    if lookup and lookup.bits and not lookup.shifted and p.d + p.dv > 128 then
       return near(p, c.bc, rows), IN_DOUBT * each
     end
     -- Trees have runs of keys and of queries, too. What lies before the queries is a cache, and seen.
