@@ -41,7 +41,8 @@ return function(p, c, rows, group, packed)
   if program.grain == 1 or program.row_grain == 1 then
     local tables = not marked and edges.tables(p)
     if tables and not tables:find("mask_pairs") then return near(p, c.bc, rows), IN_DOUBT * each end
-    -- A matrix of bits, of all keys, is as often of documents as of anything: of those 192 x 64 took 0.89 of the time of 128 x 128 (d = 128, H200).
+    -- A matrix of bits, of all keys, is as often of documents as of anything: of those 192 x 64 took 0.89 of the time of 128 x 128 at d =
+    -- 128 on an H200.
     local lookup = staged and program.staged_mask and program.staged_mask.plane and program.staged_mask.lookup
     if lookup and lookup.bits and not lookup.shifted and p.d + p.dv > 128 then
       return near(p, c.bc, rows), IN_DOUBT * each
