@@ -254,7 +254,11 @@ static const struct program_series {
     int32_t mask, d, hq, hkv;
     const char *why;
 } programs[] = {
-#define HEADS_OF_2048(name, mask, why) { name, FA_MASK_##mask, 128, 16, 16, why }, { name, FA_MASK_##mask, 64, 32, 32, why }
+#define HEADS_OF_2048(name, mask, why)          \
+    { name, FA_MASK_##mask, 128, 16, 16, why }, \
+    {                                           \
+        name, FA_MASK_##mask, 64, 32, 32, why   \
+    }
     HEADS_OF_2048("documents", NONE, "packed documents, by a number of each key"),
     HEADS_OF_2048("prefix", NONE, "prefixes that all queries see"),
     HEADS_OF_2048("chunked", NONE, "chunks of keys"),
