@@ -46,6 +46,8 @@
 /* Blocks of which one warpgroup sees nothing, in front, in the middle and at the end, and others a part. */
 #define M_SKIPS \
     "doc = i32 'b sk'\nfunction mask(b, h, i, j) return j <= i + off and (i // 64 + j // 96) % 3 ~= 1 and doc[b][i] ~= doc[b][j] end\n"
+/* A warpgroup is done many blocks before its neighbours. */
+#define M_APART "doc = i32 'b sk'\nfunction mask(b, h, i, j) return j >= 1700 * (i // 64 % 2) and doc[b][i] ~= doc[b][j] end\n"
 /* Runs of 70 keys, of which a query sees its own and every second before: what one run's rows see lies between two ends. */
 #define M_FOUND                                                                          \
     "x = i32 'b sk'\nfunction run(x, n) return max(x, 0) // 1000000 + n // 70 % 2 end\n" \
@@ -184,6 +186,13 @@ static const score_kernel mask_kernels[] = {
     { "wgmma_steady", M_SKIPS, "bf16,d=64,mask=none",
       WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
       300, 400, 0, 0 },
+    { "wgmma_apart", M_APART, "bf16,d=64,mask=none",
+      WGMMA("br=192,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
+      150, 2000, 0, 0 },
+    /* Scores of 1e7: rows that are computed again. */
+    { "wgmma_far", M_SKIPS, "bf16,d=64,mask=none",
+      WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
+      300, 400, 1e7, 0 },
 };
 /* clang-format on */
 #define MASK_KERNELS (sizeof mask_kernels / sizeof *mask_kernels)

@@ -175,6 +175,24 @@ Test(cli_scores, what_is_wrong_is_refused)
     cli_result_free(&r);
 }
 
+/* Each program at 4k and 16k tokens, in both passes. */
+Test(cli_scores, the_grid_of_programs)
+{
+    json_t *doc = cli_json("tune --list-grids --grid scores --json", 0), *row;
+    size_t i, backward = 0, long_ones = 0;
+    json_array_foreach(json_object_get(doc, "problems"), i, row)
+    {
+        const char *text = json_string_value(json_object_get(row, "problem"));
+        cr_expect(strstr(text, "features=score") && strstr(text, ",score0="), "%s", text);
+        backward += strstr(text, "op=backward") != NULL;
+        long_ones += strstr(text, "sq=16384,sk=16384") != NULL;
+    }
+    cr_expect(i == 124 && backward == 62 && long_ones == 62, "%zu %zu %zu", i, backward, long_ones);
+    json_decref(doc);
+    says("verify --grid scores --op forward -d 256 -n 4096 --device sim:sm_80", 0, "1 of 1 cases are right");
+    says("tune --grid scores -d 256 -n 4096 --arch sm_80 --limit 1", 0, "2 of 2 problems have a guess");
+}
+
 Test(cli_scores, run_checks_the_program_of_a_file)
 {
     const char *text = "c = scalar(2)\nfunction score(s, b, h, i, j) return c * tanh_exact(s / c) - 0.25 * abs(i - j) end\n";

@@ -130,7 +130,7 @@ Test(cli_status_line, grids)
                 cr_assert(memcmp(&row[k].problem, &p, sizeof p), "%s: %zu and %zu are one", g->name, k, i);
             for (size_t k = 0; k < of_all; k++)
                 there = there || !memcmp(&all[k].problem, &p, sizeof p);
-            cr_assert(there || !strcmp(g->name, "shipped"), "all lacks problem %zu of %s", i, g->name);
+            cr_assert(there || !strcmp(g->name, "shipped") || !strcmp(g->name, "scores"), "all lacks problem %zu of %s", i, g->name);
         }
     }
     cr_assert_eq(grids, 11);

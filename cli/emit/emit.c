@@ -75,7 +75,7 @@ static const cli_option options[] = {
 static const cli_option bundle_options[] = {
     { .name = "bundle", FIELD(bundle), .help = "write a C file with the compiled kernels of every problem and arch of the lists" },
     { .name = "grid", .letter = 'g', .type = &cli_text, FIELD(grid), .value = "NAME",
-      .help = "a named set of problems, as of fagen tune: default, llm-prefill, llm-decode-like, llm-decode, llm-verify, llm-low-bits, llm-mixed, training, vit, all" },
+      .help = "a named set of problems, as of fagen tune: default, llm-prefill, llm-decode-like, llm-decode, llm-verify, llm-low-bits, llm-mixed, training, vit, all, scores" },
     { .name = "raw", FIELD(raw),
       .help = "write the bytes of the bundle instead of C: a program reads or maps the file, and fa_bundle_open takes them" },
     { .name = "name", .type = &cli_text, FIELD(name), .value = "NAME",

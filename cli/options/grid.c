@@ -2,6 +2,8 @@
 #include "grid.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "gen/score/known.h"
+#include "gen/score/shipped.h"
 #include "runtime/choose/shipped.h"
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +19,7 @@ enum {
     VERIFY = 128,
     LOW = 512,
     SHIPPED = 256, /* the rows of the default table */
+    SCORES = 1024, /* those of programs[] */
     ALL = DEFAULT | PREFILL | DECODE | VIT | CACHE | MIXED | TRAINING | VERIFY | LOW
 };
 
@@ -40,6 +43,7 @@ const cli_grid cli_grids[] = {
     { "vit", "images: vision and diffusion transformers", VIT },
     { "all", "all of these", ALL },
     { "shipped", "all, and the other problems of the winners that ship", SHIPPED | ALL },
+    { "scores", "score programs that ship, biases and masks, in both passes of 4k and 16k tokens", SCORES },
     { NULL, NULL, 0 },
 };
 #define LENGTHS 8
@@ -270,6 +274,52 @@ static const struct series {
 };
 #define SERIES (sizeof series / sizeof *series)
 
+/* Score programs over as many tokens, with the heads of models that have them. */
+static const struct program_series {
+    const char *name;
+    int32_t mask, d, hq, hkv;
+    const char *why;
+} programs[] = {
+#define HEADS_OF_2048(name, mask, why)          \
+    { name, FA_MASK_##mask, 128, 16, 16, why }, \
+    {                                           \
+        name, FA_MASK_##mask, 64, 32, 32, why   \
+    }
+    HEADS_OF_2048("documents", NONE, "packed documents, by a number of each key"),
+    HEADS_OF_2048("prefix", NONE, "prefixes that all queries see"),
+    HEADS_OF_2048("chunked", NONE, "chunks of keys"),
+    HEADS_OF_2048("blocks", NONE, "blocks of 128 queries and keys that are seen, or are not"),
+    HEADS_OF_2048("tree", NONE, "trees of drafts, by bits"),
+    HEADS_OF_2048("matrix", NONE, "any mask, by bits"),
+    HEADS_OF_2048("matrix_u8", NONE, "any mask, by bytes"),
+    HEADS_OF_2048("padding", NONE, "keys between two ends"),
+    HEADS_OF_2048("window", NONE, "a window whose size is told at run time"),
+    HEADS_OF_2048("alibi", CAUSAL, "a slope for each head"),
+    HEADS_OF_2048("softcap", CAUSAL, "scores bent towards a cap"),
+    HEADS_OF_2048("relative", CAUSAL, "a table by key - query"),
+    HEADS_OF_2048("bias_bf16", CAUSAL, "a number for each pair"),
+    { "softcap", FA_MASK_CAUSAL, 256, 16, 8, "Gemma 2 9B" },
+    { "sink", FA_MASK_CAUSAL, 64, 64, 8, "gpt-oss" },
+    { "sink", FA_MASK_CAUSAL, 128, 16, 16, "a sink beside the heads of most" },
+    { "t5", FA_MASK_NONE, 64, 32, 32, "the encoder of T5" },
+    { "t5_decoder", FA_MASK_CAUSAL, 64, 32, 32, "the decoder of T5" },
+};
+#define PROGRAMS (sizeof programs / sizeof *programs)
+static const int32_t program_lengths[] = { 4096, 16384 };
+
+static bool program_problem(const struct program_series *s, int32_t op, int32_t n, fa_problem *out)
+{
+    fa_problem p = FA_PROBLEM_INIT;
+    p.op = op, p.dtype = FA_BF16, p.mask = s->mask, p.d = s->d, p.hq = s->hq, p.hkv = s->hkv;
+    p.b = 16384 / n, p.sq = p.sk = n;
+    const fa_score_file *file = fa_score_shipped_find(s->name, strlen(s->name));
+    const fa_program *program;
+    if (!file || fa_score_known_read(&program, file->name, file->bytes, file->size) != FA_OK)
+        return false;
+    fa_score_known_name(&p, program);
+    return fa_problem_normalize(out, &p) == FA_OK;
+}
+
 static int32_t last_op(const struct series *s)
 {
     return s->grids & TRAINING ? FA_BACKWARD : FA_FORWARD;
@@ -321,6 +371,13 @@ size_t cli_grid_list(const char *name, cli_grid_row out[CLI_GRID_MOST])
                 if (n < CLI_GRID_MOST && series[i].grids & wanted && series[i].n[round] &&
                     problem_of(&series[i], op, series[i].n[round], &p) && is_new(out, n, &p))
                     out[n++] = (cli_grid_row){ p, series[i].why };
+            }
+    for (size_t k = 0; k < sizeof program_lengths / sizeof *program_lengths; k++)
+        for (size_t i = 0; i < PROGRAMS && wanted & SCORES; i++)
+            for (int32_t op = FA_FORWARD; op <= FA_BACKWARD; op++) {
+                fa_problem p;
+                if (n < CLI_GRID_MOST && program_problem(&programs[i], op, program_lengths[k], &p))
+                    out[n++] = (cli_grid_row){ p, programs[i].why };
             }
     return n;
 }

@@ -30,7 +30,7 @@ const cli_option cli_problem_lists_table[] = {
     CLI_SCORE_ROWS(offsetof(cli_problem_lists, score)),
     { .name = "problem", .type = &cli_text, FIELD(problem), .value = "TEXT", .help = "one problem in one text, instead of the lists" },
     { .name = "grid", .letter = 'g', .type = &cli_text, FIELD(grid), .value = "NAME",
-      .help = "a named set of problems, narrowed by the lists: default, llm-prefill, llm-decode-like, llm-decode, llm-verify, llm-low-bits, llm-mixed, training, vit, all" },
+      .help = "a named set of problems, narrowed by the lists: default, llm-prefill, llm-decode-like, llm-decode, llm-verify, llm-low-bits, llm-mixed, training, vit, all, scores" },
     { .name = NULL },
 };
 /* clang-format on */

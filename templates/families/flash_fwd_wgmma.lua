@@ -206,7 +206,8 @@ local function keeps_maxima(p)
   if score.most or score.has_mask and score.has_score then return false end
   local of = score.has_score and #score.arrays == 1 and score.arrays[1]
   local of_distance = score.of_distance and score.adds == score.of_distance and p.d + p.dv <= 256
-  return p.d + p.dv <= 128 or of_distance or of and (of.by_row and not of.wide or of.diagonal and score.adds == of.node)
+  return p.d + p.dv <= (score.has_mask and 256 or 128) or of_distance
+    or of and (of.by_row and not of.wide or of.diagonal and score.adds == of.node)
 end
 
 local function convert(packed)
@@ -283,6 +284,7 @@ return masked {
     local adds = of and of.diagonal or has_score and p.score.of_distance
     local raced = p.d + p.dv <= (has_score and (adds and 256 or 128) or 192)
     if of and of.by_row and not of.diagonal then raced = p.d + p.dv <= 128 or p.d + p.dv > 192 end
+    if edges.walks(p) and not has_score and p.d + p.dv <= 256 then raced = true end
     local steady = p.dtype == "bf16" and not p.has_lengths and keeps_maxima(p) and raced
     local dense = not p.has_lengths and not p.score and p.d == p.dv -- what was raced in full
     local rows = packed and p.sq * (p.hq // p.hkv) or p.sq
@@ -319,8 +321,12 @@ return masked {
     -- no warpgroup waits for a turn at the products.
     local function add_scanned(c, bc)
       if c.br == 64 or p.o_bytes ~= 2 then return end
-      local row, stages = 2 * (p.d + p.dv), bc <= 80 and 4 or 3
-      while stages > 2 and (c.br + stages * bc) * row + 8192 > a.smem_block do stages = stages - 1 end
+      local stages = bc <= 80 and 4 or 3
+      local function bytes(n)
+        return places(p, { br = c.br, ctas = c.ctas, bc = bc, box = 64, stages_k = n, stages_v = n, q_bufs = 1, grid = 2, ahead = 0,
+          o_path = 2 }).bytes
+      end
+      while stages > 2 and bytes(stages) > shared_memory(a, c) do stages = stages - 1 end
       for _, schedule in ipairs({ "plain", "pingpong_exp" }) do add(c, 64, bc, 1, stages, schedule, "tma") end
     end
     for _, c in ipairs({ { br = 64, ctas = 1, schedule = "plain", wide = 2 }, { br = 64, ctas = 2, schedule = "plain", wide = 2 },
@@ -339,7 +345,7 @@ return masked {
           n, last = n + 1, bc
           add(c, 64, bc, 1)
           if (edges.walks(p) or adds and bc <= 64) and bc <= 96 then add(c, 64, bc, 1, 3) end -- see work()
-          if scans and c.wide > 0 then add_scanned(c, bc) end
+          if (scans or edges.walks(p) and bc <= 96) and c.wide > 0 then add_scanned(c, bc) end
           local few = scans and p.d <= 32 and n > 1 and bc > 64 -- there are many
           if halves and not few and (not dense or n == 1 and c.ctas == 1 and c.br < 192 or bc == 64 and not packed) then add(c, 32, bc, 1) end
           if clusters and c.br > (dense and not packed and c.ctas == 1 and 0 or 64) and bc == 64 then add(c, 64, bc, 2) end
@@ -496,6 +502,10 @@ return masked {
     -- Tiles with rows past their sequence's end leave through shared memory, too, and rows are computed again at one place for whole tiles
     -- and parts. Raced on an H100: 0.97 to 1.00 of the time at d = 128, up to 1.025 at d = 64; wider rows were not.
     l.once = c.o_path == 2 and p.has_lengths and p.dv > 64 and p.dv <= 128
+    -- Tiles are short under the mask of a score program: Q of the next may come when the last S is there.
+    l.q_soon = edges.walks(p) and not edges.scans(p) and not l.ahead and not l.o_in_q and not l.parts and not p.has_lengths
+    -- Each warp stores its own rows, and waits for no other.
+    l.warp_stores = edges.walks(p) and c.o_path == 2 and not p.has_lengths
     -- Blocks at a tile's end that only other warpgroups see pass after O has left.
     l.skip_late = l.masked and edges.cuts_left(p) and not l.ahead and c.schedule == 0
     if p.has_pages then
@@ -515,10 +525,11 @@ return masked {
       -- Rows whose maximum is near 0 keep it until their sum is large (hopper_softmax.cu). They need no maxima, so that half of a block's
       -- exponentials are taken beside the P V before.
       l.sums = not l.most
-      l.early = l.early or l.sums and not l.pingpong_softmax and not (p.score and edges.scans(p))
+      l.early = l.early or l.sums and not l.pingpong_softmax
     end
     -- Blocks that are cut, a tile's first and those whose rows may move have one text; how the scores of all are made.
-    if l.early then
+    -- Where a scan finds blocks it is asked as they are hidden which those are.
+    if l.early and not (p.score and edges.scans(p)) then
       local makes = p.score and p.score.has_score
       l.cuts = l.joins and "joins" or l.besides and "besides" or l.tanh_by_fma and "tanh" or not makes and "plain" or l.held and "held"
         or l.relative and p.score.slopes and "slopes" or "scores"
@@ -533,17 +544,14 @@ return masked {
       { tensor = "k", cols = c.box, rows = rows, swizzle = l.row, boxes = l.joined_k and l.boxes or 0 },
       { tensor = "v", cols = c.box, rows = rows, swizzle = l.row, boxes = l.joined_v and l.boxes_v or 0 },
     }
-    if c.o_path > 0 then maps[4] = { tensor = "o", cols = c.box, rows = 64, swizzle = l.row } end
+    if c.o_path > 0 then maps[4] = { tensor = "o", cols = c.box, rows = l.warp_stores and 16 or 64, swizzle = l.row } end
     for _, map in ipairs(l.staged and l.staged.maps or {}) do maps[#maps + 1] = map end
     local steps = { {
       entry = "fa_fwd", threads = l.threads, smem = l.bytes, maps = maps, cluster = c.cluster,
       grid = ("sq/%d hq b%s"):format(c.br * c.cluster, l.parts and " 8" or ""),  -- 8: parts of a tile at most
       per_sm = c.grid > 0 and c.ctas or 0, counter = c.grid == c.named.grid.persistent and 1 or 0, pdl = 1,
     } }
-    -- What it overwrites is read by the kernels of a launch before, which those that make tables have waited for.
-    if l.masks then
-      table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = "sms 4", pdl = edges.fills(p, l) and 1 or 0 })
-    end
+    if l.masks then table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = "sms 4", pdl = 1 }) end
     return steps
   end,
 
@@ -584,6 +592,12 @@ return masked {
     if l.tanh_by_fma then program_issue, program_exps = p.score.tanh_exact and 5 or 4, 0 end
     if l.tanh_by_fma and p.d + p.dv <= 128 then issue = issue + l.wgs * 50 end  -- the vote on products: by a race of two tiles
     if scans then issue = issue + l.wgs * 200 end
+    -- Masks that leave few keys, above d = 64: what rows that keep their maximum spare, and no warpgroup waits for a turn. By a race of
+    -- documents, chunks, blocks, trees and a matrix on an H200; ends that differ by sequence may leave most.
+    local few = p.score and edges.walks(p) and p.d + p.dv > 128 and not l.split and not p.has_lengths
+      and (scans or p.score.two_ended and not p.score.marks_by_b)
+    local keeps = few and l.early and not p.score.has_score
+    if few then issue = issue + (keeps and -1 or scans and 3 or 7) * elements end
     local share, mask_issue = 1, 0
     if p.score then share, mask_issue = mask_cost(p, c, c.br * c.cluster, 64, l.split) end
     if p.score and edges.walks(p) then program_issue = program_issue - p.score.mask_issue + mask_issue end
@@ -602,6 +616,7 @@ return masked {
     local pair = c.ctas > 1 and (l.split or (p.sq + c.br - 1) // c.br * p.hq * p.b > a.sm_count)
     local tile = fit.tile * c.br * p.dv // 16384 + (c.grid == 0 and fit.per_tile or pair and fit.pair or fit.alone)
     if c.o_path == 1 and c.q_bufs == 1 then tile = tile + 1500 elseif c.o_path > 0 then tile = tile - 200 end
+    if few and c.o_path == 2 then tile = tile - 500 end -- no warp waits for another one's rows
     if c.grid == 1 then tile = tile + 100 end
     if c.q_bufs == 2 then tile = tile + 100 end
     -- Of trees by bits, on an H100: what is looked up for each pair of blocks of 64 keys, and of tiles of three warpgroups.
@@ -619,6 +634,9 @@ return masked {
     local more = 1
     if p.has_lengths and p.b > 1 and not prompts then more = 1 + c.br / math.max(p.sq, c.br) end
     local walkers = l.even_rows and pieces <= a.sm_count * c.ctas and (p.sq * (p.hq // p.hkv) + c.br - 1) // c.br or 1
+    local turns, exp_turns, plain = fit.turns, fit.exp_turns, l.wgs > 2 and fit.plain_many or fit.plain
+    if few then turns, exp_turns = turns + 0.1, exp_turns + (scans and 0 or 0.08) end
+    if keeps then plain = math.min(plain, 0.05) end
     local own = {
       rows = c.br * c.cluster, cols = c.bc, group = 64,
       matrix_flops = 2 * (round_up(p.d, 16) + round_up(p.dv, 8)) * more,
@@ -631,8 +649,7 @@ return masked {
       tile_latency = tile,
       -- Of the shorter of products and exponentials: one warpgroup alone, four, two or three, by who waits for whom.
       shows = math.max(0, (l.wgs * c.ctas == 1 and fit.shown_lone or fit.shown
-        + (c.schedule == 1 and fit.turns + price.rested(p, c, l, fit) or c.schedule == 2 and fit.exp_turns
-          or l.wgs > 2 and fit.plain_many or fit.plain)
+        + (c.schedule == 1 and turns + price.rested(p, c, l, fit) or c.schedule == 2 and exp_turns or plain)
         - (l.wgs > 3 and fit.hidden_by_four or 0)) + (c.bc - 96) / 1000
         + price.in_step(p, c, a, l, fit, pieces)),
       felt = fit.felt,

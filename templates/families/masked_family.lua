@@ -21,7 +21,8 @@ return function(family)
 
   masked.steps = function(p, c, a, l)
     local steps = family.steps(p, c, a, l)
-    if edges.fills(p, l) then table.insert(steps, 1, { entry = "fa_mask_tables", threads = 256, smem = 0, grid = "sms 4" }) end
+    if edges.fills(p, l) then table.insert(steps, 1, { entry = "fa_mask_tables", threads = 256, smem = 0, grid = "sms 4",
+      pdl = l and l.masks and 1 or 0 }) end
     if p.low then table.insert(steps, 1, widen.step(a)) end
     return steps
   end

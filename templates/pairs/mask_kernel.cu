@@ -10,7 +10,7 @@ $(line)
 //| local blocks = include("pairs/edges.lua").tables(p):find("mask_pairs") and ", 4" or ""
 extern "C" __global__ void __launch_bounds__(256$(blocks)) fa_mask_tables(const __grid_constant__ Params p) {
 //| if pr.masks then
-  grid_over();  // the next kernel waits for the end of this one, and may begin to
+  grid_over(), grid_wait();  // the next kernel may begin to; that of a launch before may read these tables
 //| end
   if (p.sq <= 0 || p.sk <= 0) return;  // no pair is asked, and tables have no room, though arrays have an element
   score_fill_tables(p, (int)($(wk.block) * 8 + threadIdx.x / 32), (int)$(wk.blocks) * 8, (int)(threadIdx.x % 32));

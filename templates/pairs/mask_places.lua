@@ -41,7 +41,8 @@ function places.of(p, c)
     l.elements = l.bytes
     l.bytes = l.bytes + c.br * l.pitch
   end
-  l.bytes = (l.bytes + 511) // 512 * 512 -- what follows these stages lies in patterns of 1024 bytes
+  local part = 1024 // l.stages -- what follows these stages lies in patterns of so many bytes
+  l.bytes = (l.bytes + part - 1) // part * part
   return l
 end
 

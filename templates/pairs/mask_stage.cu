@@ -1,4 +1,4 @@
-//| needs "l.ahead? l.masks? l.wgs?"
+//| needs "l.ahead? l.masks? l.o_in_q? l.wgs?"
 //| -- mask_stage: what is left of a score program's mask in a kernel that finds its parts in shared memory, of the layout l.masks.
 //|
 //| local loops = include "pairs/loops.cu"
@@ -10,6 +10,9 @@
 //|   -- A warpgroup lets pass what it sees nothing of. Beside the next tile's first scores it does not, nor where two share a tile: they
 //|   -- see nearly the same.
 //|   pr.skips = l.masks and not l.ahead and (l.wgs or 1) > 2
+//|   pr.overs = pr.skips and not l.o_in_q  -- and is over before others
+//|   -- When its last S is there, Q of the next tile may come.
+//|   pr.last_s = l.masks and not l.ahead and not l.o_in_q and (pr.skips and "CODE_OVER << wg" or "CODE_LAST")
 //|   local program = p.score
 //|   local function print_lines(lines)
 //|     for _, line in ipairs(lines) do
@@ -24,12 +27,13 @@ $(line)
 //|   end
 //|
 //|   -- The number beside each K has what each warpgroup sees of the block, in two bits that lie apart: all of it; nothing; of each row
-//|   -- the keys between its ends; of these what the program's mask leaves. CODE_STAGED: the last is some warpgroup's.
+//|   -- the keys between its ends; of these what the program's mask leaves. CODE_STAGED: the last is some warpgroup's. CODE_OVER: it sees
+//|   -- nothing of later blocks, as far as that is known.
 //|   function pr.staged_codes()
 
-constexpr int CODE_LAST = 1 << WGS, CODE_STAGED = 2 << WGS, CODE_BLOCK = 2 * WGS + 2;
+constexpr int CODE_LAST = 1 << WGS, CODE_STAGED = 2 << WGS, CODE_BLOCK = 3 * WGS + 2;
 // Of the first warpgroup; those of others lie as many bits further.
-constexpr int CODE_CUT = 1, CODE_HIDDEN = 4 << WGS, CODE_EDGE = CODE_CUT | CODE_HIDDEN;
+constexpr int CODE_CUT = 1, CODE_HIDDEN = 4 << WGS, CODE_EDGE = CODE_CUT | CODE_HIDDEN, CODE_OVER = 4 << 2 * WGS;
 __device__ __forceinline__ u32 code_at(u32 smem, int stage) { return smem + SMEM_CODES + stage * 4; }
 // By a vote, which the compiler knows to be the same for all lanes: addresses of products stay in uniform registers.
 __device__ __forceinline__ bool code_has(int code, int bits) { return __any_sync(~0u, (code & bits) != 0); }
@@ -60,7 +64,9 @@ struct TileBlocks {
     some ^= 1u << n;
     const u32 cut = __ballot_sync(~0u, maybe >> n & 1), edge = __ballot_sync(~0u, (edges & ~maybe) >> n & 1);
     const u32 hidden = __ballot_sync(~0u, !(seen >> n & 1));
-    return (word * 32 + n) << CODE_BLOCK | (int)(cut | edge) | (int)(hidden | edge) * CODE_HIDDEN | (cut != 0 ? CODE_STAGED : 0);
+    const u32 over = __ballot_sync(~0u, (int)threadIdx.x % 32 < WGS && word <= lo && (seen & ((1u << n) - 1)) == 0);
+    return (word * 32 + n) << CODE_BLOCK | (int)(cut | edge) | (int)(hidden | edge) * CODE_HIDDEN | (int)over * CODE_OVER |
+           (cut != 0 ? CODE_STAGED : 0);
   }
   // Whether few are left: the search for a tile takes as long as some blocks of keys.
   __device__ __forceinline__ bool are_few() const { return word <= lo && __popc(some) <= 3; }
@@ -123,17 +129,20 @@ __device__ __forceinline__ bool mask_sees(const Params &p, const ScoreTile &t, i
 //|
 //|   -- Pairs of x, a tile in the layout wgmma, that the mask hides become -inf. stage: where its parts lie. A warp's rows begin at `row` of
 //|   -- the tile.
-//|   -- What the mask reads of a thread's two rows, once for a tile: as a parameter, as an argument, and its declaration.
+//|   -- What the mask reads of a thread's two rows, once for a tile: as a parameter, as an argument, its declaration with what fetches it.
 //|   pr.rows_type, pr.rows_argument = "", ""
 //|   for _, row in ipairs(l.masks and l.masks.rows or {}) do
 //|     pr.rows_type = pr.rows_type .. (", const %s (&r%d)[2]"):format(row.type, row.node)
 //|     pr.rows_argument = pr.rows_argument .. (", r%d"):format(row.node)
 //|   end
 //|   function pr.mask_rows(row)
+//|     local fetches = ""
 //|     for _, of in ipairs(l.masks.rows) do
 //|       local function value(of_row) return ("mask_row%d(p, scored, scored.h, %s)"):format(of.node, of_row) end
-const $(of.type) r$(of.node)[2] = {$(value(row)), $(value(row .. " + 8"))};
+$(of.type) r$(of.node)[2];
+//|       fetches = fetches .. ("r%d[0] = %s, r%d[1] = %s;"):format(of.node, value(row), of.node, value(row .. " + 8"))
 //|     end
+auto find_rows = [&] { $(fetches) };
 //|   end
 //|   function pr.hide_staged(x, stage, tile_row)
 //|     local of, arguments = layouts.wgmma.score, ""

@@ -174,10 +174,21 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| indented(4, pr.begin_score, "where.head")
 //| if pr.brings_mask then
 //|   indented(4, pr.mask_rows, "wg_row + warp_row + g")
+//|   if l.ahead then
+    find_rows();
+//|   end
 //| end
 //| if pr.keeps_ends then
     const u32 ends = smem + SMEM_ENDS + (wg * 64 + warp_row + g) * 8;
+//|   if not l.ahead and not l.parts then
+    auto find_ends = [&] {
+      int row = wg_row + warp_row + g;
+      asm volatile("" : "+r"(row));  // found where this stands, while the first products are on their way
+      keep_ends(p, sequence, scored, row, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8);
+    };
+//|   else
     auto find_ends = [&] { keep_ends(p, sequence, scored, wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8); };
+//|   end
 //|   if l.ahead then
     find_ends();
 //|   end
@@ -437,6 +448,17 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| include "wgmma/hopper_epilogue.cu"
     }
     store(o, state$(l.o_in_q and ", keys.loaded_hi >= keys.loaded_lo" or ""));
+//| if pr.overs then
+    // Blocks that only others see pass when O has left.
+    if (keys.loaded_hi >= keys.loaded_lo) {
+#pragma unroll 1
+      while (!code_has(code, CODE_LAST)) {
+        mbarrier_wait(k_full(smem, k.at), k.parity);
+        code = (int)load_shared(code_at(smem, k.at));
+        skip_block(code);
+      }
+    }
+//| end
 //| if l.skip_late then
 #pragma unroll 1
     for (; trailing > 0; trailing--) skip_k($(grouped and "keys.loaded_lo + trailing - 1, keys.loaded_lo" or "")), skip_v();

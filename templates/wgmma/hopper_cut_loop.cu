@@ -1,4 +1,4 @@
-//| needs "l.cuts l.fades? l.fades_soon? l.grouped? l.pingpong_products l.q_lent"
+//| needs "l.cuts l.fades? l.fades_soon? l.grouped? l.pingpong_products l.q_lent l.q_soon?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local leaves = l.grouped and "block, keys.loaded_lo" or ""
 //| -- What a block's scores need is there while its products are on their way: how it is declared, brought and given on.
@@ -55,6 +55,9 @@
 //| end
           wgmma_wait<1>(s);
           release_k();
+//| if l.q_soon then
+          if (lane == 0 && block == keys.last) mbarrier_arrive(q_empty(smem, q.at, wg));
+//| end
 //| if l.fades then
 //|   if not l.fades_soon then
           float most;

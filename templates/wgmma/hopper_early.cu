@@ -1,4 +1,4 @@
-//| needs "c.bc l.cuts"
+//| needs "c.bc l.cuts?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a whole block of rows that all stay: no maxima, half of its exponentials while the P V before is under way ----
 //| -- What the blocks of a way need for that besides, and how the four at 4n become probabilities.
@@ -24,10 +24,12 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&s
 //| else
 // Of rows that stay sums alone are looked at, at the end of a block, and before they are stored.
 __device__ __forceinline__ bool all_stay(const RowState (&state)[2]$(l.cuts == "besides" and ", float2 far" or "")) {
+//|   if l.cuts then
   const bool few = fmaxf(state[0].l, state[1].l) <= HIGHEST_SUM;
+//|   end
 //|   local near = l.cuts == "joins" and "(state[%d].m == 0.f)" or "(fabsf(state[%d].m) <= STEADY)"
 //|   local one = l.cuts == "besides" and "(__float_as_int(far.x) != 0) & " or ""
-  return __all_sync(~0u, $(one)$(near:format(0)) & $(near:format(1)) & few);
+  return __all_sync(~0u, $(one)$(near:format(0)) & $(near:format(1))$(l.cuts and " & few" or ""));
 }
 //| end
 __device__ __forceinline__ void pack_four(const float (&s)[NS], u32 (&a)[NS / 2], int n) {

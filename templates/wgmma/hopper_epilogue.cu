@@ -1,12 +1,19 @@
-//| needs "l.ahead l.masked l.o_in_q l.pingpong_products l.skip_late l.grouped?"
+//| needs "l.ahead l.masked l.o_in_q l.pingpong_products l.q_soon? l.skip_late l.grouped?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Epilogue: the last P V.
 //| local over = pr.skips and "if (!hides) " or ""
-//| if not l.o_in_q then
+//| if not l.o_in_q and not pr.last_s and not l.q_soon then
       $(over)release(q_empty(smem, q.at, wg));
 //| end
       $(over)q.next();
       mbarrier_wait(v_full(smem, v.at), v.parity);
+//| local issued = l.ahead and pr.masks  -- the last P V is under way before the next tile is looked for
+//| if issued then
+      // Tiles are short: the next one's first keys may come later than this one's last P. Behind it goes S of that tile's first block.
+      wgmma_fence(o, a);
+      issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
+      wgmma_commit();
+//| end
 //| if l.ahead then
 //|   if l.masked then
       // Beside it goes S of the next tile's first block, where that can be begun. Blocks that only other warpgroups see lie at the end of
@@ -31,7 +38,9 @@
         block = keys.loaded_lo;
       }
 //|   else
+//|     if not issued then
       // Beside it goes S of the next tile's first block, where that can be begun.
+//|     end
       KeyRange after;
       begun = tiles.peek(p, smem, wg, after);
       if (begun) begun = after.loaded_lo <= after.loaded_hi && !after.idle();
@@ -49,9 +58,11 @@
 //|   if l.pingpong_products then
         pingpong_wait(wg);
 //|   end
+//|   if not issued then
         wgmma_fence(o, a);
         issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
         wgmma_commit();
+//|   end
         wgmma_fence();
         issue_scores(s, smem + (q.at * WGS + wg) * Q_TILE, smem + SMEM_K + k.at * K_TILE);
         wgmma_commit();
@@ -71,9 +82,11 @@
         continue;
       }
 //| end
+//| if not issued then
       wgmma_fence(o, a);
       issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
       wgmma_commit();
+//| end
       wgmma_wait<0>(o);
       release_v();
 //| if pr.skips then

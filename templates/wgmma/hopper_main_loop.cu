@@ -1,5 +1,5 @@
-//| needs "l.begins? l.besides? l.fades? l.fades_soon? l.grouped? l.held? l.interleaved"
-//| needs "l.pingpong_products l.pingpong_softmax l.relative l.tanh_by_fma?"
+//| needs "l.begins? l.besides? l.early? l.fades? l.fades_soon? l.grouped? l.held? l.interleaved"
+//| needs "l.pingpong_products l.pingpong_softmax l.q_soon? l.relative l.sums? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Main loop: S of the next block and P V of this one are issued side by side.
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
@@ -9,7 +9,7 @@
       bool hides = false;  // the block after these is there, and nothing of it is seen
 //| end
 //| if pr.scans then
-      while ($(pr.masks and "!code_has(code, CODE_LAST)" or "(code & CODE_LAST) == 0")) {
+      while ($(pr.overs and "!code_has(code, CODE_OVER << wg)" or pr.masks and "!code_has(code, CODE_LAST)" or "(code & CODE_LAST) == 0")) {
 //| else
       for (; block > keys.last; block--) {
 //| end
@@ -55,6 +55,12 @@
 //| end
         wgmma_wait<1>(s);
         release_k();
+//| if l.q_soon then
+        if (lane == 0 && block - 1 == keys.last) mbarrier_arrive(q_empty(smem, q.at, wg));
+//| end
+//| if pr.last_s then
+        if (code_has(code, $(pr.last_s))) release(q_empty(smem, q.at, wg));  // for the next tile's, beside what follows
+//| end
 //| if l.besides then
         float unit_log2, beside;
 //| end
@@ -78,6 +84,18 @@
 //| score = score or (l.relative and pr.slopes or l.tanh_by_fma) and "exponents" or "mask"
 //| local with = l.besides and ", far, unit_log2, beside" or l.held and ", held" or l.tanh_by_fma and ", all_small(s, by_fma)" or ""
         $(score)($(next)$(with));
+//| if l.early then
+        // Of rows that stay all up to the next block is one piece, of which instructions are fetched in a row.
+        if (all_stay(state)) {
+          early_exponentials(s, state, $(unit));
+          wgmma_wait<0>(o);
+          release_v();
+          other_exponentials(s, a, state, $(unit));
+          lower_sums(a, o, state);
+//|   indented(10, pr.dropping, "drop_block(code >> CODE_BLOCK);")
+          continue;
+        }
+//| end
 //| if l.interleaved then
         const bool moved = next_maxima(s, state, keep, $(unit));
 //| else

@@ -1,4 +1,4 @@
-//| needs "l.ahead l.begins? l.cuts? l.interleaved l.masked l.pingpong_products l.pingpong_softmax l.q_lent l.grouped?"
+//| needs "l.ahead l.begins? l.cuts? l.interleaved l.masked l.pingpong_products l.pingpong_softmax l.q_lent l.q_soon? l.grouped?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Prologue: S of the tile's first block, and P.
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
@@ -47,11 +47,21 @@
 //| if l.pingpong_products then
       $(to)pingpong_pass(wg);
 //| end
+//| -- While the products are on their way.
+//| if pr.brings_mask and not l.ahead then
+      $(pr.skips and "if (fresh) " or "")find_rows();
+//| end
 //| if pr.keeps_ends and not l.ahead then
-      $(pr.skips and "if (fresh) " or "")find_ends();  // while the products are on their way
+      $(pr.skips and "if (fresh) " or "")find_ends();
 //| end
       $(to)wgmma_wait<0>(s);
       $(to)release_k();
+//| if l.q_soon then
+      if (lane == 0 && block == keys.last) mbarrier_arrive(q_empty(smem, q.at, wg));
+//| end
+//| if pr.last_s then
+      if (code_has(code, $(pr.last_s))) release(q_empty(smem, q.at, wg));
+//| end
 //| if l.ahead then
       }
 //| end

@@ -1,4 +1,4 @@
-//| needs "c.exp c.rescale l.begins? l.besides? l.cuts? l.interleaved l.most?"
+//| needs "c.exp c.rescale l.begins? l.besides? l.cuts? l.early? l.interleaved l.most?"
 //| needs "l.pingpong_softmax l.relative l.sums? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
@@ -99,8 +99,11 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
   }
 //|   end
 //|   if l.sums then
+//|     if not l.early then
   // Where that is so of all rows of the warp, nothing is looked for: their sums tell.
+//|     end
   const bool stays[2] = {fabsf(state[0].m) <= STEADY, fabsf(state[1].m) <= STEADY};
+//|     if not l.early then
   if (__all_sync(~0u, stays[0] & stays[1])) {
 //|     if not pr.slopes then
 #pragma unroll
@@ -108,6 +111,7 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
 //|     end
     return false;
   }
+//|     end
 //|   end
   int top[2] = {0, 0};
 #pragma unroll
@@ -253,7 +257,7 @@ __device__ __forceinline__ void lower_sums(u32 (&a)[NS / 2], float (&o)[NO], Row
     a[i] = pack2(__uint_as_float(a[i] << 16) * keep[i % 2], __uint_as_float(a[i] & 0xffff0000u) * keep[i % 2]);
 }
 //|   end
-//|   if l.cuts then include "wgmma/hopper_early.cu" end
+//|   if l.early then include "wgmma/hopper_early.cu" end
 //|   if not l.cuts then
 //| local wg = l.pingpong_softmax and ", int wg" or ""
 // P of a tile's first block.
@@ -271,16 +275,21 @@ __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS 
 }
 // P of a later block, after next_maxima() and the P V before.
 __device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
-                                                   const float (&keep)[2], bool moved,
+                                                   $(l.early and "" or "const ")float (&keep)[2], bool moved,
                                                    const Params &p$(wg)$(next_type)) {
   const float scale_log2 = $(pr.unit_log2), shift[2] = $(next_shift);
 //|   if l.pingpong_softmax then
   pingpong_wait(wg);
 //|   end
+//|   if l.early then  -- one text for rows that have moved, and for others
+  if (!moved) keep[0] = keep[1] = 1.f;
+  exponentials<true, true>(s, a, o, state, keep, shift, scale_log2$(next));
+//|   else
   if (moved)
     exponentials<$(l.relative), true>(s, a, o, state, keep, shift, scale_log2$(next));
   else
     exponentials<$(l.relative), false>(s, a, o, state, keep, shift, scale_log2$(next));
+//|   end
 //|   if l.sums then
   lower_sums(a, o, state);
 //|   end

@@ -1,4 +1,4 @@
-//| needs "c.o_path c.rescale l.even_rows? l.most? l.near? l.once? l.pack? l.shared? l.sums?"
+//| needs "c.o_path c.rescale l.even_rows? l.most? l.near? l.once? l.pack? l.shared? l.sums? l.warp_stores?"
 //| local returns = l.once and "u32" or "void"  -- which rows are computed again
 //| local no = l.near and "NO_OWN" or "NO"  -- registers of O that are stored
 //| local pr = include("pairs/pairs.lua").of(p, l)
@@ -149,7 +149,11 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   for (int n = 0; n < NO / 4; n++) taint[n % 4] = fmaf(o[4 * n], o[4 * n + 1], taint[n % 4]);
 //|     end
 //|   end
+//|   if l.warp_stores then
+  __syncwarp();  // what lay here has been read
+//|   else
   named_wait(8 + wg, 128);  // the whole warpgroup is through with what lay here
+//|   end
   const int r = warp_row + lane % 16;
   const int swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
 #pragma unroll
@@ -172,7 +176,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   // Whether one of this thread's rows may have to be computed again: of rows that see no key, too.
   const bool maybe = $(table.concat(maybe, " || "));
   fence_async();
-  const bool any = named_any(8 + wg, 128, maybe);
+  const bool any = $(l.warp_stores and "__any_sync(~0u, maybe)" or "named_any(8 + wg, 128, maybe)");
 //|   else
   if (__builtin_expect(__any_sync(~0u, again != 0), 0)) store_rows_again(again, [&](int i, bool far) {
     const int r = warp_row + i, swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
@@ -193,11 +197,13 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
     }
   } else if (threadIdx.x % 128 == 0) {
 //|   else
-  if (threadIdx.x % 128 == 0) {
+  if ($(l.warp_stores and "lane == 0" or "threadIdx.x % 128 == 0")) {
 //|   end
+//|   local from, first = "tile", "row"
+//|   if l.warp_stores then from, first = "tile + warp_row * ROW", "first" end
 #pragma unroll
     for (int box = 0; box < BOXES_V; box++)
-      tma_store(o_map, tile + box * 64 * ROW, box * BOX, sequence.map_query(row), where.head,
+      tma_store(o_map, $(from) + box * 64 * ROW, box * BOX, sequence.map_query($(first)), where.head,
                 sequence.$(p.has_lengths and "map_batch_q" or "map_batch")());
     tma_commit();
   }
@@ -206,9 +212,15 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   u32 again = 0;
   if (__builtin_expect(__any_sync(~0u, any), 0)) {
     again = rows_again(sequence, state, o, first + lane / 4, $(pr.unit_log2));
+//|     if l.warp_stores then
+    if (__any_sync(~0u, again != 0)) {
+      if (lane == 0) tma_wait();
+      __syncwarp();
+//|     else
     if (__any_sync(~0u, named_any(8 + wg, 128, again != 0))) {
       if (threadIdx.x % 128 == 0) tma_wait();
       named_wait(8 + wg, 128);
+//|     end
 //|     if not l.once then
       store_rows_again(again, [&](int i, bool far) { store_again(p, sequence, {first + i, where.head}, far); });
 //|     end
