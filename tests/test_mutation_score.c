@@ -165,7 +165,7 @@ static const score_fault faults[] = {
     { "a box of another head", "wgmma_staged_held", "hopper_staged.cu", "load_tile$(tile.node)(p, map$(tile.node), scored, ",
       "load_tile$(tile.node)(p, map$(tile.node), score_tile(p, sequence, 0), " },
     { "a box that counts at another stage", "wgmma_staged_held", "hopper_staged.cu",
-      "stage + $(tile.at), score_full(smem, at), where.row", "stage + $(tile.at), score_full(smem, (at + 1) % STAGES_SCORE), where.row" },
+      "stage + $(tile.at), score_full(smem, at), $(first_row)", "stage + $(tile.at), score_full(smem, (at + 1) % STAGES_SCORE), $(first_row)" },
     { "a box that is not awaited", "wgmma_staged_held", "hopper_staged.cu", "mbarrier_expect(score_full(smem, at), $(bytes));",
       "mbarrier_arrive(score_full(smem, at));" },
     { "rows where no box can lie", "wgmma_staged_held", "hopper_staged.cu", "\"if (!p.boxed) \"", "\"if (false) \"" },
