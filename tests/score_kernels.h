@@ -231,7 +231,7 @@ static const score_kernel score_kernels[] = {
       WGMMA("br=128,schedule=pingpong,bc=48,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=steady,convert=early,o_path=tma_q"),
       true, 0, 0, 90, 700, 0, 0 },
     { "wgmma_sums_beyond", BEYOND, "bf16,d=64,mask=none",
-      WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=static,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
+      WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=static,ahead=0,cluster=1,rescale=steady,convert=early,o_path=direct"),
       true, 0, 0, 80, 200, 0, 0 },
     { "wide_wgmma", CAP_SINK, "bf16,d=264,dv=128" CAUSAL,
       "wide_wgmma:br=64,ctas=1,feeder=40,schedule=plain,bc=32,box=64,stages_k=2,stages_v=2,q_bufs=1,q_held=0,grid=persistent,ahead=0,"
@@ -250,6 +250,9 @@ static const score_kernel score_kernels[] = {
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"),
       true, 0, 0, 150, 300, 2, 2e-4 },
     { "wgmma_far_steady", T5_DECODER, "bf16,d=64" CAUSAL,
+      WGMMA("br=64,schedule=plain,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=steady,convert=early,o_path=direct"),
+      true, 0, 0, 120, 600, 0, 0 },
+    { "wgmma_far_cut", T5_DECODER, "bf16,d=64" WINDOW,
       WGMMA("br=64,schedule=plain,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=steady,convert=early,o_path=direct"),
       true, 0, 0, 120, 600, 0, 0 },
     { "wgmma_staged_keys_wide", KEYS, "bf16,d=64,mask=none", /* more than 32 lanes copy at a time */

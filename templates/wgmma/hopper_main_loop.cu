@@ -1,5 +1,5 @@
 //| needs "l.begins? l.besides? l.early? l.fades? l.fades_soon? l.grouped? l.held? l.interleaved"
-//| needs "l.pingpong_products l.pingpong_softmax l.q_soon? l.relative l.sums? l.tanh_by_fma?"
+//| needs "l.pingpong_products l.pingpong_softmax l.q_soon? l.relative l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Main loop: S of the next block and P V of this one are issued side by side.
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
