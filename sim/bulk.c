@@ -244,7 +244,7 @@ sim_step sim_run_bulk(sim_warp *w, const sim_insn *i, uint32_t m)
                              (unsigned long long)c.global, UNIT);
         }
         bool ok = i->sub == BULK_SHARED || i->sub == BULK_PREFETCH ||
-                  (i->sub == BULK_LOAD && f->rank && sim_grid_settled(w, l, c.map.base)) || sim_grid_waited(w, i, (int)l);
+                  (i->sub == BULK_LOAD && f->rank && sim_grid_settled(w, l, &c.map, c.at)) || sim_grid_waited(w, i, (int)l);
         if (!ok)
             return STEP_FAULT;
         if (i->sub == BULK_LOAD || i->sub == BULK_SHARED)

@@ -55,6 +55,22 @@ static uint64_t place(const sim_memory *m, uint64_t size)
     return at < m->last && m->last - at >= need ? at : 0;
 }
 
+static uint64_t line_bytes(uint64_t size)
+{
+    return pages((size / SIM_LINE + 1) * sizeof(uint32_t));
+}
+
+static void release(sim_alloc *a)
+{
+    if (a->data)
+        munmap(a->data, pages(a->size));
+    if (a->written)
+        munmap(a->written, pages(a->size / 8 + 8));
+    if (a->line)
+        munmap(a->line, line_bytes(a->size));
+    free(a);
+}
+
 sim_alloc *sim_memory_new(sim_memory *m, uint64_t size, const char *name)
 {
     if (!size || size > m->limit - m->used)
@@ -75,12 +91,9 @@ sim_alloc *sim_memory_new(sim_memory *m, uint64_t size, const char *name)
     a->base = base, a->size = size, a->name = name;
     a->data = reserve(size);
     a->written = reserve(size / 8 + 8);
-    if (!a->data || !a->written) {
-        if (a->data)
-            munmap(a->data, pages(size));
-        if (a->written)
-            munmap(a->written, pages(size / 8 + 8));
-        free(a);
+    a->line = reserve(line_bytes(size));
+    if (!a->data || !a->written || !a->line) {
+        release(a);
         return NULL;
     }
     size_t at = upper(m, base);
@@ -117,14 +130,12 @@ int sim_memory_free(sim_memory *m, uint64_t base)
     if (!at || m->alloc[at - 1]->base != base)
         return -1;
     sim_alloc *a = m->alloc[at - 1];
-    munmap(a->data, pages(a->size));
-    munmap(a->written, pages(a->size / 8 + 8));
     if (a->touch)
         munmap(a->touch, touch_bytes(a));
     m->used -= a->size;
     memmove(m->alloc + at - 1, m->alloc + at, (m->n - at) * sizeof *m->alloc);
     m->n--;
-    free(a);
+    release(a);
     return 0;
 }
 
@@ -156,6 +167,8 @@ void sim_memory_mark(sim_alloc *a, uint64_t offset, uint64_t n)
 {
     if (__atomic_load_n(&a->launch, __ATOMIC_RELAXED) != sim_memory_launch)
         __atomic_store_n(&a->launch, sim_memory_launch, __ATOMIC_RELAXED);
+    for (uint64_t k = offset / SIM_LINE; n && k <= (offset + n - 1) / SIM_LINE; k++)
+        __atomic_store_n(&a->line[k], (uint32_t)sim_memory_launch, __ATOMIC_RELAXED);
     if (n <= 16 && sim_memory_unwritten(a, offset, n) < 0)
         return;
     while (n && (offset & 7 || n < 8)) {

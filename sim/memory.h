@@ -17,7 +17,9 @@ typedef struct sim_alloc {
     sim_touch *touch;        /* per 4 bytes; NULL as long as no launch needed it */
     uint32_t era;            /* of the launches whose touches these are; 0: of none */
     uint64_t launch;         /* the latest at which something was written, by its number; 0: before the first */
+    uint32_t *line;          /* the same of each 64 bytes */
 } sim_alloc;
+enum { SIM_LINE = 64 };
 
 extern uint64_t sim_memory_launch; /* the number of the launch that runs, or that ran last */
 

@@ -84,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
   const u32 v_lane = v_tile + x * 16;
 //| end
   // P: chunks of a second four rows are exchanged, four by four, so that both halves of a warp find banks of their own.
-  constexpr int P_ROW = BC / $(l.p_pieces) * 4;
+  constexpr int P_ROW = BC$(l.p_pieces > 1 and " / " .. l.p_pieces or "") * 4;
   const u32 p_lane = p_tile + (warp_row + half * 4) * P_ROW;
   auto p_at = [&](int i, int byte) { return p_lane + (byte ^ half * 64) + (i / 4 * 8 + i % 4) * P_ROW; };
 
