@@ -133,7 +133,7 @@ Test(cli_status_line, grids)
             cr_assert(there || !strcmp(g->name, "shipped") || !strcmp(g->name, "scores"), "all lacks problem %zu of %s", i, g->name);
         }
     }
-    cr_assert_eq(grids, 11);
+    cr_assert_eq(grids, 12);
     cr_assert_eq(cli_grid_list("nonsense", row), 0);
     cr_assert_eq(cli_grid_list("", row), 0);
 }
