@@ -211,6 +211,13 @@ static bool store_from(sim_block *b, sim_bulk *c, uint64_t address, uint64_t byt
     return add(b, c) != NULL;
 }
 
+/* Boxes may come before the wait of a launch that begins early, of what the one in front leaves alone. */
+static bool row_settled(void *bulk, const sim_box_row *row)
+{
+    const sim_bulk *c = bulk;
+    return sim_grid_settled(c->warp, c->lane, row->global, row->size);
+}
+
 /* Lanes that store the same bytes to the same place store them once. */
 static bool same_store(const sim_bulk *x, const sim_bulk *y)
 {
@@ -244,7 +251,7 @@ sim_step sim_run_bulk(sim_warp *w, const sim_insn *i, uint32_t m)
                              (unsigned long long)c.global, UNIT);
         }
         bool ok = i->sub == BULK_SHARED || i->sub == BULK_PREFETCH ||
-                  (i->sub == BULK_LOAD && f->rank && sim_grid_settled(w, l, &c.map, c.at)) || sim_grid_waited(w, i, (int)l);
+                  (i->sub == BULK_LOAD && f->rank && sim_tensor_map_walk(&c.map, c.at, row_settled, &c)) || sim_grid_waited(w, i, (int)l);
         if (!ok)
             return STEP_FAULT;
         if (i->sub == BULK_LOAD || i->sub == BULK_SHARED)

@@ -267,9 +267,8 @@ CUresult sim_launch_run(sim_launch *l);
 
 /* grid.c: launches that may begin early. Has the lane waited, before it touches global memory? Has a thread of the block that ends? */
 bool sim_grid_waited(sim_warp *w, const sim_insn *i, int lane); /* false: reported */
-struct sim_tensor_map;
-/* no launch before can change any more what the box has */
-bool sim_grid_settled(const sim_warp *w, uint32_t lane, const struct sim_tensor_map *map, const int32_t *at);
+/* Can neither the launch in front nor this one change any more what lies there? */
+bool sim_grid_settled(const sim_warp *w, uint32_t lane, uint64_t address, uint64_t bytes);
 /* A relaxed load before the wait: what is in front may still write there. In lazy timing it finds another value than later ones. */
 bool sim_grid_hint(const sim_warp *w, const sim_insn *i, uint32_t lane);
 void sim_grid_disturb(const sim_block *b, uint64_t address, uint8_t *data);

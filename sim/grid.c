@@ -1,7 +1,6 @@
 /* grid: launches that may begin before what precedes them has ended, and must wait before they touch global memory. */
 #include "exec.h"
 #include "run.h"
-#include "tensor_map.h"
 #include <stdio.h>
 
 sim_step sim_run_grid_wait(sim_warp *w, const sim_insn *i, uint32_t m)
@@ -24,27 +23,18 @@ sim_step sim_run_grid_over(sim_warp *w, const sim_insn *i, uint32_t m)
     return STEP_NEXT;
 }
 
-/* Whether the launch in front, and this one, leave a row of a box alone. */
-static bool row_settled(void *launch, const sim_box_row *row)
+bool sim_grid_settled(const sim_warp *w, uint32_t lane, uint64_t address, uint64_t bytes)
 {
-    if (!row->size)
+    const sim_launch *launch = w->block->launch;
+    if (ordered(w, lane) || !bytes)
         return true;
-    const sim_alloc *a = sim_memory_find(((const sim_launch *)launch)->memory, row->global);
-    if (!a || row->size > a->base + a->size - row->global)
+    const sim_alloc *a = sim_memory_find(launch->memory, address);
+    if (!a || !launch->alone || bytes > a->base + a->size - address)
         return false;
-    uint64_t first = (row->global - a->base) / SIM_LINE, last = (row->global - a->base + row->size - 1) / SIM_LINE;
-    for (uint64_t k = first; k <= last; k++)
+    for (uint64_t k = (address - a->base) / SIM_LINE; k <= (address - a->base + bytes - 1) / SIM_LINE; k++)
         if (__atomic_load_n(&a->line[k], __ATOMIC_RELAXED) + 1 >= (uint32_t)sim_memory_launch)
             return false;
     return true;
-}
-
-bool sim_grid_settled(const sim_warp *w, uint32_t lane, const sim_tensor_map *map, const int32_t *at)
-{
-    const sim_launch *launch = w->block->launch;
-    if (ordered(w, lane))
-        return true;
-    return launch->alone && sim_tensor_map_walk(map, at, row_settled, (void *)(uintptr_t)launch);
 }
 
 bool sim_grid_hint(const sim_warp *w, const sim_insn *i, uint32_t lane)
