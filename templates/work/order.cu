@@ -69,10 +69,10 @@ __device__ __forceinline__ HeadTile tile_at(int index, int tiles, int) { return 
 //|     else
 // Under a mask a head's first tiles take longest. Heads go in groups: first the first tile of each head in the group, then the second.
 // Eight heads share the L2, and each is read by a part of the SMs; of fewer than eight tiles they go one by one. The last group has some
-// 512 tiles, four for each SM of a large chip: they end together.
+// 512 tiles, four for each SM of a large chip: they end together. Of many heads of few tiles the end is a small part: none such.
 __device__ __forceinline__ HeadTile tile_at(int index, int tiles, int heads) {
   const int most = max(512 / tiles, 1), few = tiles < 8 ? 1 : min(most, 8);
-  const int evenly = max(heads - most, 0) / few * few;  // heads before the last group
+  const int evenly = tiles < 8 && heads > 2 * most ? heads : max(heads - most, 0) / few * few;  // heads before the last group
   if (index < evenly * tiles) {
     const int group = index / (few * tiles), in_group = index - group * few * tiles;
     return {group * few + in_group % few, in_group / few};
