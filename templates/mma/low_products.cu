@@ -555,7 +555,8 @@ __device__ __forceinline__ void to_fragments(Probabilities &a, const float (&s)[
 
 //| local I = l.integers_v
 //| if I then
-// Codes of V as fp16 as they stand, below its normal numbers: 2^-24 times the code, $(V.bits == 8 and "128 too large" or "8 too large, of the upper halves 16 times that"). Registers as unpack_columns_$(V.name)() has them.
+//|   local off = V.bits == 8 and "128 too large" or "8 too large, of the upper halves 16 times that"
+// Codes of V as fp16 as they stand, below its normal numbers: 2^-24 times the code, $(off). Registers as unpack_columns_$(V.name)() has them.
 __device__ __forceinline__ void integers_of_columns(u32 (&h)[V_WORD], u32 word) {
 //|   if V.bits == 8 then
   word ^= 0x80808080;
@@ -703,10 +704,11 @@ __device__ __forceinline__ void raise_limit(PowerOfP &power, float (&o)[MB][OB][
     for (int i = 0; i < 4; i++) o[0][v][i] *= keep;
 }
 //|   end
-// O^T += V^T P^T, and what codes that are too large add to a row of it. Block (b * $(I.chunks) + i) * V_WORD / 2 + r / 2 of O has registers r and r + 1 of words of the i-th chunk of
-// V's block b, for even r, as rows g and g + 8: what of it is another block's is not asked for. P is that of the keys times the scale of
-// their block.
-__device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&s)[MB][NB][4], $(vd and "PowerOfP &power, " or "")u32 v_tile, const Lane &at) {
+// O^T += V^T P^T, and what codes that are too large add to a row of it. Block (b * $(I.chunks) + i) * V_WORD / 2 + r / 2
+// of O has registers r and r + 1 of words of the i-th chunk of V's block b, for even r, as rows g and g + 8: what of it is another block's is
+// not asked for. P is that of the keys times the scale of their block.
+//|   local power = vd and "PowerOfP &power, " or ""
+__device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&s)[MB][NB][4], $(power)u32 v_tile, const Lane &at) {
 #pragma unroll
   for (int kk = 0; kk < NB / 2; kk++) {
     u32 words[CHUNKS_V][2];
@@ -770,7 +772,8 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&
           mma_full(o[0][$(b * I.rows) + i * (V_WORD / 2) + r / 2], of_v, of_block[0], of_block[1]);
         }
       }
-      const u32 more[4] = $(V.bits == 8 and "{0x00800080, 0x00800080, 0x00800080, 0x00800080}" or "{0x00080008, 0x00800080, 0x00080008, 0x00800080}");
+//|   local lower = V.bits == 8 and "0x00800080" or "0x00080008"
+      const u32 more[4] = {$(lower), 0x00800080, $(lower), 0x00800080};
       mma_full(o[0][EXCESS + $(b)], more, of_block[0], of_block[1]);
     }
 //|   end

@@ -21,8 +21,12 @@ __device__ __forceinline__ void joined_exponentials(float (&s)[NS], int n, RowSt
 }
 //| end
 //| local less = l.cuts == "besides" and {" - shift[0]", " - shift[1]"} or {"", ""}
-// The same exponents of a block that is cut, or whose rows may move$(l.cuts == "besides" and ", relative to the rows' m. far: whether all pairs have one number, and it" or "").
-//| local given = l.cuts == "besides" and "const RowState (&state)[2], float scale_log2, float2 far, u32 from" or "float scale_log2, u32 from"
+// The same exponents of a block that is cut, or whose rows may move.
+//| local given = "float scale_log2, u32 from"
+//| if l.cuts == "besides" then
+// They are relative to the rows' m. far: whether all pairs have one number, and it.
+//|   given = "const RowState (&state)[2], float scale_log2, float2 far, u32 from"
+//| end
 __device__ __forceinline__ void join_scores(float (&s)[NS], $(given)) {
 //| if l.cuts == "besides" then
   const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};

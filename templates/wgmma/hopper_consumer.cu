@@ -2,7 +2,7 @@
 //| needs "l.once? l.parts? l.pingpong l.q_lent l.reads_twice? l.relative l.skip_late l.split? l.staged? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
-// The blocks of a tile go from right to left. A prologue makes P of the first. The main loop issues S of the next block beside P V of the
+// The blocks of a tile go from right to left. A prologue issues S of the first. The main loop issues S of the next block beside P V of the
 // one at hand. An epilogue does the last P V.
 //| if c.o_path == 0 then
 __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
@@ -413,7 +413,8 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|     end
     };
 //|   end
-    // Of a block that is cut, or whose rows may move: $(relative and "exponents relative to the rows' m" or l.cuts == "joins" and "exponents" or "scores"), and -inf of hidden pairs.
+//|   local makes = relative and "exponents relative to the rows' m" or l.cuts == "joins" and "exponents" or "scores"
+    // Of a block that is cut, or whose rows may move: $(makes), and -inf of hidden pairs.
     auto cut_scores = [&](int block$(brought)) {
 //|   if l.cuts == "joins" then
       join_scores(s, p.scale_log2, from);

@@ -12,7 +12,8 @@ __device__ __forceinline__ bool all_stay(const RowState (&state)[2], const Param
 }
 //| end
 // Of a block that is cut, or whose rows may move: m of the rows, in log2 units, and what their exponents are relative to, in products of
-// `scale`$(relative and " that are relative to it already" or ""). O and sums are multiplied by keep. What a row has follows from its own scores alone.
+// `scale`$(relative and " that are relative to it already" or ""). O and sums are multiplied by keep. What a row has follows from its own
+// scores alone.
 __device__ __forceinline__ void cut_maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], float (&shift)[2], float scale) {
 #pragma unroll
   for (int h = 0; h < 2; h++) {

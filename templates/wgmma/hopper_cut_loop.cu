@@ -70,7 +70,9 @@
             continue;
           }
 //| end
-          more = !(is_whole(block) && all_stay(state$(l.cuts == "tanh" and ", p" or l.cuts == "besides" and brings or ""))$(l.cuts == "tanh" and " && all_small(s, by_fma)" or ""));
+//| local asks = l.cuts == "tanh" and "all_stay(state, p) && all_small(s, by_fma)"
+//|   or ("all_stay(state%s)"):format(l.cuts == "besides" and brings or "")
+          more = !(is_whole(block) && $(asks));
           if (more) {
             wgmma_wait<0>(o);
             release_v();

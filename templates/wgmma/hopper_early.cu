@@ -22,7 +22,10 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&s
   exponentials<true>(s, n, state, shift, 0.f);
 }
 //| else
-// Of rows that stay sums alone are looked at, at the end of a block, and before they are stored.
+// Whether a whole block needs no maxima: rows that stay have a maximum near 0.
+//|   if l.cuts then
+// And no sum that has to be made less, which is asked here and not where it grew.
+//|   end
 __device__ __forceinline__ bool all_stay(const RowState (&state)[2]$(l.cuts == "besides" and ", float2 far" or "")) {
 //|   if l.cuts then
   const bool few = fmaxf(state[0].l, state[1].l) <= HIGHEST_SUM;

@@ -208,7 +208,8 @@ __device__ __forceinline__ float line$(line.node)(const Params &p, const ScoreTi
 
 //| local far = l.staged.far
 //| local function in_units(x)
-//|   return (l.cuts == "joins" or l.cuts == "besides") and x .. " * 1.44269504088896341f" or l.begins and ("in_products(p, %s)"):format(x) or x
+//|   if l.cuts == "joins" or l.cuts == "besides" then return x .. " * 1.44269504088896341f" end
+//|   return l.begins and ("in_products(p, %s)"):format(x) or x
 //| end
 //| if far then
 // Whether all pairs of a tile's block have one number of key - query: -1, 1: as those far below, above; 0: they have not.
@@ -352,18 +353,20 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
 //| if far then
 //|   local line = l.staged.lines[1]
 //|   local below, above = far.below and "score_far_below(p, scored)", far.above and "score_far_above(p, scored)"
+//|   local far_away = below and above and "side < 0 ? " .. below .. " : " .. above or below or above
 //|   local number = "line" .. line.node
       {
         // The number of a far block, or those of a block's distances, which the one before has but for BC: they have one text.
         const int side = far_side(p, scored, where.row, block * BC);
-        const bool first = block == tiles().keys(p, smem, 0).loaded_hi$(far.above and " || far_side(p, scored, where.row, block * BC + BC) != 0" or "");
+//|   local or_far_before = far.above and " || far_side(p, scored, where.row, block * BC + BC) != 0" or ""
+        const bool first = block == tiles().keys(p, smem, 0).loaded_hi$(or_far_before);
         const int fill = side != 0 ? 1 : first ? BC + BR : BC, to = stage + $(line.at);
         if (side == 0 && !first) {
 //|   take_over(line, "BC")
         }
 #pragma unroll 1
         for (int i = 0; i < fill; i += 32) {
-          const float x = $(number)(p, scored, side == 0 ? distance + i : $(below and above and "side < 0 ? " .. below .. " : " .. above or below or above));
+          const float x = $(number)(p, scored, side == 0 ? distance + i : $(far_away));
           if (i == 0 && lane == 0) {
             store_shared(stage + $(far.at), (u32)side);
             store_shared(stage + $(far.at + 4), (u32)__float_as_int(x));

@@ -169,7 +169,7 @@ static float sum_of_eight(const float *q, const float *k, int32_t d, int32_t dty
 }
 
 #define CUT 0x1p-13  /* of the largest exponent of a sum of wgmma, what each of its terms may lose */
-#define CUT_KEYS 256 /* of a sum that begins anew, at most: of a block of keys */
+#define CUT_KEYS 256 /* keys of a block, at most: each block of an FP8 kernel has a sum of its own */
 #define CUT_TERMS 34 /* of a step of such a sum: 32 products, what has been summed up, and the result */
 
 /* What a score may be off by as sums of wgmma are cut, before it is scaled. size: the sum of |q k|. 0: they are not. */
