@@ -9,6 +9,10 @@ local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 
 local split = include "families/split_family.lua"
 local hopper = include "families/hopper_family.lua"
+local registers = include "families/hopper_registers.lua"
+local places = include "families/hopper_places.lua"
+local starts = include "families/hopper_starts.lua"
+local keeps_maxima = include "families/hopper_maxima.lua"
 local values_of = include "pairs/values.lua"
 local program_cost = include "pairs/program_cost.lua"
 local price = include "families/hopper_price.lua"
@@ -17,67 +21,6 @@ local staged = include "pairs/staged.lua"
 local edges = include "pairs/edges.lua"
 local mask_places = include "pairs/mask_places.lua"
 local mask_cost = include "pairs/mask_cost.lua"
-
--- O of a warpgroup's rows of so many columns leaves registers for S of 48 keys; above 256 a block's P V is two products.
-local WIDEST, ONE_PRODUCT = 320, 256
-
--- Registers per thread that S, P and O take, and a score program: arrays that it reads by the key come before S, two keys to a register.
--- Half as many besides, and for other lookups by the key, which all are under way together, one for each two: of thirty compiled those that
--- spilled would have found room without.
--- Where these lie in shared memory they take none. packed: rows of several heads, of which they never do.
-local function matrices(p, c, packed)
-  local program = program_cost(p)
-  if not packed and staged.wanted(p) then
-    return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + program.regs_staged + (program.cuts_beside and c.bc // 2 or 0)
-  end
-  -- Ends of a row are found where a mask of the launch has them; what is staged is read as it is compared.
-  local regs = program.regs_ahead
-  if p.score and (edges.ends(p) or not packed and mask_places.wanted(p, c)) then regs = regs - program.mask_regs end
-  local lookups = (program.cuts_beside and c.bc // 2 or 0) + (program.of_distance and c.bc // 5 or 0)
-  for _, of in ipairs(program.arrays) do lookups = lookups + (of.wide and 5 or 3) * c.bc // 8 end
-  return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + regs + lookups
-end
-
--- What a warpgroup's others take beside them.
-local function others(p, c)
-  local masked = edges.cuts_right(p) or p.has_lengths
-  local n = masked and p.dv > 128 and 30 or 26
-  if edges.cuts_left(p) then n = 32 end
-  if masked and (c.ctas == 2 or c.br == 64) or p.has_lengths and p.dv > 128 then n = 34 end
-  if edges.cuts_left(p) and (c.br == 64 or p.dv > 224) then n = 36 end
-  if edges.cuts_left(p) and p.has_lengths then n = 38 end
-  if p.dv > ONE_PRODUCT then n = 40 end -- of 14 with 48 keys those with 36 spilled in the loop, with 44 a few bytes of a tile
-  return n
-end
-
--- What a start leaves the producer.
-local function feeder_of_start(p, c) return p.dv > ONE_PRODUCT and 24 or c.br <= 128 and 40 or 32 end
-
--- Registers per thread: at the launch, and after the producer warpgroup, which keeps `feeder`, gave its own back (setmaxnreg).
-local function after_launch(a, c, feeder)
-  local wgs = c.br // 64
-  local threads = 128 * (wgs + 1)
-  local launch = math.min(a.regs_thread, a.regs_sm // (threads * c.ctas) // 8 * 8)
-  local pool = launch * (wgs + 1) -- in units of 128
-  return launch, math.max(launch, math.min(240, (pool - feeder) // wgs // 8 * 8))
-end
--- A producer that asks what a score program's mask is on blocks of keys wants more, and more yet where it looks into tables of pairs: with
--- 72 it spilled 0 to 28 bytes of documents, and with 88 some 44 of a matrix, in what it does once for 32 blocks. Without tables of pairs it
--- gets them where the others leave them: a search that spills is still done before its tile begins, and larger tiles begin less often. On
--- an H100 documents took 0.84 to 0.90 of the time of tiles with fewer rows, and 1.03 at d = 128 and 16k; of matrices some took more.
--- With mask_lines the producer does not search; it copies bytes of an array by pairs with 24 registers more. Words of bits it copies with
--- those that it has, and spills: tiles of more rows are worth it, 0.90 of the time of a tree at d = 64 and 16k.
-local function feeder_of(a, c, p)
-  if not p.score or not edges.scans(p) or not c.bc then return c.feeder end
-  if not c.parts and mask_places.wanted(p, c) then
-    return c.feeder + (mask_places.plane(p, c) and not p.score.staged_mask.lookup.bits and 24 or 0)
-  end
-  if (edges.tables(p) or ""):find("mask_pairs") then return c.feeder + 48 end
-  local wide = c.feeder + 32
-  local _launch, consumer = after_launch(a, c, wide)
-  return matrices(p, c, c.parts ~= nil) + others(p, c) <= consumer and wide or c.feeder
-end
-local function registers(a, c, p) return after_launch(a, c, feeder_of(a, c, p)) end
 
 -- What seldom pays is tried one by one, from where all else is usual: these, in the order of the tunables.
 local unusual = {
@@ -106,86 +49,15 @@ local function departures(last)
   end, upto = unusual[last][1], search = true }
 end
 
--- Where Q (by buffer and warpgroup), K and V (by stage) lie in shared memory, in bytes from its start. packed: rows of several heads.
--- stages: of arrays of a score program, each of `group` blocks of keys.
-local function buffers(p, c, packed, stages, group)
-  local row = c.box * 2
-  local boxes, boxes_v = (p.d + c.box - 1) // c.box, (p.dv + c.box - 1) // c.box
-  local l = { row = row, boxes = boxes, boxes_v = boxes_v }
-  l.k = c.q_bufs * c.br * boxes * row
-  l.v = l.k + c.stages_k * c.bc * boxes * row
-  l.bytes = l.v + c.stages_v * c.bc * boxes_v * row
-  if not packed and staged.wanted(p) then -- arrays of a score program
-    l.staged = staged.places(p, c, stages, group)
-    l.staged.at = l.bytes
-    l.bytes = l.bytes + round_up(l.staged.stages * l.staged.bytes, 1024) -- O, which follows, lies in patterns of so many bytes
-  end
-  if p.score and not packed and mask_places.wanted(p, c) then -- what its mask reads
-    l.masks = mask_places.of(p, c)
-    l.masks.at = l.bytes
-    l.bytes = l.bytes + l.masks.stages * l.masks.bytes
-  end
-  return l
-end
-
--- After them: O where it has a buffer of its own, the mbarriers, what is published of tiles.
-local function places(p, c, stages, group)
-  local l = buffers(p, c, c.parts, stages, group)
-  l.wgs = c.br // 64
-  l.o = l.bytes
-  l.barriers = l.o + (c.o_path == 2 and c.br * l.boxes_v * l.row or 0)
-  local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + (c.grid > 0 and 5 or 0)
-  if p.has_lengths then barriers = barriers + c.stages_v + (c.parts and 0 or c.q_bufs * l.wgs) end
-  if l.staged then
-    l.staged.barriers = barriers
-    barriers = barriers + 2 * l.staged.stages
-  end
-  if l.masks then
-    l.masks.barriers = barriers
-    barriers = barriers + 2 * l.masks.stages
-  end
-  l.slots = round_up(l.barriers + 8 * barriers, 16)
-  -- Where a tile is, and its sequence; what is loaded, and what each warpgroup does of it.
-  if c.parts then
-    l.parts = true
-  elseif p.has_lengths then
-    l.part_tiles = split.rows_sm // (c.br * c.ctas)
-    -- How many parts there are depends on the batch. Adding them up beside the next tile's scores takes more registers than there are: of
-    -- 44 configs compiled, five with ahead = 1 spilled, none with 0.
-    l.parts = l.part_tiles > 1 and c.ahead == 0 and not p.has_batch_invariant
-    l.counts = l.parts
-  end
-  l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + (l.parts and 16 or 0)
-  l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + (l.masks and 0 or 16 * l.wgs) or 0)
-  l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
-  -- The first and the last key of each row.
-  if p.score and (edges.ends(p) or l.masks and p.score.solved_in_part) then
-    l.row_ends = l.bytes
-    l.bytes = l.bytes + 8 * c.br
-  end
-  if p.score and edges.scans(p) then -- which block of keys each buffer of K holds
-    l.codes = l.bytes
-    l.bytes = l.bytes + 16 * ((c.stages_k + 3) // 4)
-  end
-  if p.has_lengths then -- what the scheduler searches tiles with
-    l.order = l.bytes
-    l.bytes = l.order + (l.parts and p.has_batch_invariant and 48 + 32 * 32 or 32 + 32 * 16)
-  end
-  return l
-end
-
--- What a block may take, where `ctas` share an SM.
-local function shared_memory(a, c) return math.min(a.smem_block, a.smem_sm // c.ctas - a.smem_reserved) end
-
 -- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds. In a window
 -- 28 were once too few; 32 is the most that leaves d = 64 its four warpgroups and 64 keys. Of 1,300 more at the edge seven spilled,
 -- with O in more than 64 registers or, in a window, one warpgroup. With lengths 1,600 were compiled: 128 rows spilled with
 -- 96 keys at d = 256, and with 112 in a window at d = 224, and one warpgroup without a mask.
 local function accumulators(packed)
   return function(p, c, a)
-    local _launch, consumer = registers(a, c, p)
-    local others = others(p, c)
-    local need = matrices(p, c, packed) + others
+    local _launch, consumer = registers.of(a, c, p)
+    local others = registers.others(p, c)
+    local need = registers.matrices(p, c, packed) + others
     if need <= consumer then return true end
     return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
   end
@@ -193,21 +65,10 @@ end
 
 local function fits(packed)
   return function(p, c, a)
-    local need, most = buffers(p, c, packed).bytes, shared_memory(a, c)
+    local need, most = places.buffers(p, c, packed).bytes, places.room(a, c)
     if need <= most then return true end
     return false, "Q, K and V take " .. need .. " > " .. most .. " bytes"
   end
-end
-
--- Score programs under which rows may keep their maximum: where no score is computed, and where it was raced and not slower.
-local function keeps_maxima(p)
-  local score = p.score
-  if not score or not (score.has_score or score.has_mask) then return true end
-  if score.most or score.has_mask and score.has_score then return false end
-  local of = score.has_score and #score.arrays == 1 and score.arrays[1]
-  local of_distance = score.of_distance and score.adds == score.of_distance and p.d + p.dv <= 256
-  return p.d + p.dv <= (score.has_mask and 256 or 128) or of_distance
-    or of and (of.by_row and not of.wide or of.diagonal and score.adds == of.node)
 end
 
 local function convert(packed)
@@ -225,8 +86,8 @@ local function convert(packed)
       return false, "turns at the exponentials are for P that becomes 16-bit on the way"
     end
     -- Of 64 compiled under a causal mask, 4 of the 24 with 28 others spilled, none of the 28 with 32.
-    local _launch, consumer = registers(a, c, p)
-    local need = matrices(p, c, packed) + 30
+    local _launch, consumer = registers.of(a, c, p)
+    local need = registers.matrices(p, c, packed) + 30
     if not edges.cuts_right(p) or need <= consumer then return true end
     return false, "S, P and O with 30 others, under a mask where P becomes 16-bit after both, take " .. need .. " > " .. consumer ..
       " registers"
@@ -240,7 +101,7 @@ return masked {
 
   tile = { "br", "bc" },
   features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace+score",
-  head_dim = WIDEST,
+  head_dim = registers.WIDEST,
 
   tunables = {
     { "br", { 64, 128, 192, 256 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
@@ -271,99 +132,15 @@ return masked {
       "O goes back: direct = from registers, tma_q = by TMA from the buffer of Q, tma = by TMA from a buffer of its own" },
   },
 
-  -- Persistent blocks, two buffers; tiles by what registers hold: the two widest blocks of keys, and a narrow one. Where tiles are few,
-  -- one warpgroup to a block makes twice as many, and two such blocks to an SM hide each other's waits.
-  -- packed: rows are those of all heads of a group.
-  start = function(p, a, packed)
-    local list = {}
-    local scans = p.score and edges.scans(p)
-    -- Where rows that keep their maximum were raced and gained: short rows of K and V, numbers by key - query up to d = 128, and biases at
-    -- d = 64 and 128.
-    local has_score = p.score and p.score.has_score or false
-    local of = has_score and p.score.arrays[1]
-    local adds = of and of.diagonal or has_score and p.score.of_distance
-    local raced = p.d + p.dv <= (has_score and (adds and 256 or 128) or 192)
-    if of and of.by_row and not of.diagonal then raced = p.d + p.dv <= 128 or p.d + p.dv > 192 end
-    if edges.walks(p) and not has_score and p.d + p.dv <= 256 then raced = true end
-    local steady = p.dtype == "bf16" and not p.has_lengths and keeps_maxima(p) and raced
-    local dense = not p.has_lengths and not p.score and p.d == p.dv -- what was raced in full
-    local rows = packed and p.sq * (p.hq // p.hkv) or p.sq
-    -- Whether two buffers of each of K and V, and so many of Q, find room.
-    local key_bytes, query_bytes = 4 * (round_up(p.d, 64) + round_up(p.dv, 64)), 2 * round_up(p.d, 64)
-    local function fit(c, bc, q_bufs) return bc * key_bytes + q_bufs * c.br * query_bytes + 1024 <= shared_memory(a, c) end
-    -- Of one tile or two to a block a second buffer of Q costs more than it hides: 1.02 to 1.04 of the time of one in 52 pairs. O by TMA
-    -- from a buffer of its own takes 0.98 to 0.99 of the time of O from registers, in 230 pairs where no tile begins early.
-    local function short(c) return (p.sq + c.br - 1) // c.br * p.hq * p.b <= 2 * a.sm_count * c.ctas end
-    -- Of arrays by rows 0.98, beside two stages of them.
-    local function staged_bytes(c, bc) return staged.places(p, { br = c.br, bc = bc }).bytes * staged.least end
-    local function o_fits(c, bc)
-      if p.o_bytes ~= 2 or not fit(c, bc, 2) then return false end
-      return dense or bc * key_bytes + 2 * c.br * query_bytes + staged_bytes(c, bc) + 3072 <= shared_memory(a, c)
-    end
-    local function by_rows(bc) return p.d + p.dv <= 128 and not packed and staged.wanted(p) and staged.by_rows(p, { bc = bc }) end
-    -- Between the widest and 64 keys one more.
-    local function between(last) return last >= 144 and 96 or last >= 96 and 80 or 0 end
-    -- Rows between two atoms of 64 bytes, of which memory is read, take no boxes of so many: see price.hbm_speed().
-    local halves = (p.d % 64 > 0 or p.dv % 64 > 0) and (not dense or p.d % 32 == 0)
-    local clusters = p.d > 128 and p.d % 16 > 0 and (dense or not edges.cuts_right(p) and not p.has_lengths) -- see price.feed_rate()
-    local function add(c, box, bc, cluster, stages, schedule, o_path)
-      -- A second buffer of Q where there is room.
-      local two = c.br == 64 and (not dense or not short(c) and fit(c, bc, 2))
-      list[#list + 1] = {
-        br = c.br, ctas = c.ctas, feeder = feeder_of_start(p, c), schedule = schedule or c.schedule, bc = bc, box = box,
-        stages_k = stages or 2, stages_v = stages or 2, q_bufs = two and 2 or 1, grid = cluster > 1 and "static" or "persistent",
-        ahead = two and 1 or 0,
-        sections = 1, cluster = cluster, rescale = steady and "steady" or "lazy_scaled", exp = 0, convert = "early",
-        o_path = o_path or (dense or by_rows(bc)) and not two and o_fits(c, bc) and "tma" or "direct",
-      }
-    end
-    -- Where a scan finds the blocks, tiles are short, and what their warpgroups see of them differs: O leaves beside the next tile, and
-    -- no warpgroup waits for a turn at the products.
-    local function add_scanned(c, bc)
-      if c.br == 64 or p.o_bytes ~= 2 then return end
-      local stages = bc <= 80 and 4 or 3
-      local function bytes(n)
-        return places(p, { br = c.br, ctas = c.ctas, bc = bc, box = 64, stages_k = n, stages_v = n, q_bufs = 1, grid = 2, ahead = 0,
-          o_path = 2 }).bytes
-      end
-      while stages > 2 and bytes(stages) > shared_memory(a, c) do stages = stages - 1 end
-      for _, schedule in ipairs({ "plain", "pingpong_exp" }) do add(c, 64, bc, 1, stages, schedule, "tma") end
-    end
-    for _, c in ipairs({ { br = 64, ctas = 1, schedule = "plain", wide = 2 }, { br = 64, ctas = 2, schedule = "plain", wide = 2 },
-                         { br = 128, ctas = 1, schedule = "pingpong", wide = 2 }, { br = 128, ctas = 1, schedule = "plain", wide = 0 },
-                         { br = 192, ctas = 1, schedule = "pingpong", wide = 2 },
-                         { br = 256, ctas = 1, schedule = "pingpong", wide = 2 } }) do
-      local _launch, consumer = registers(a, { br = c.br, ctas = c.ctas, feeder = feeder_of_start(p, c) }, p)
-      local room = math.min(224, (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3)
-      local n, last, one_more = 0, 0, dense and c.wide > 0 and not (packed and c.br > 192)
-      if dense and c.br > 64 and rows <= 64 then room = 0 end -- one tile of 64 rows holds them all
-      for _, bc in ipairs({ 224, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48 }) do
-        local wide = n < c.wide and (not dense or (bc > 48 or c.ctas == 1) and fit(c, bc, 1))
-        wide = wide or adds and bc == 128 and c.br == 128 and c.wide > 0
-        local grained = scans and bc > 64 and p.score.grain % bc == 0
-        if bc <= room and (wide or bc == 64 or grained or one_more and bc == between(last)) then
-          n, last = n + 1, bc
-          add(c, 64, bc, 1)
-          if (edges.walks(p) or adds and bc <= 64) and bc <= 96 then add(c, 64, bc, 1, 3) end -- see work()
-          if (scans or edges.walks(p) and bc <= 96) and c.wide > 0 then add_scanned(c, bc) end
-          local few = scans and p.d <= 32 and n > 1 and bc > 64 -- there are many
-          if halves and not few and (not dense or n == 1 and c.ctas == 1 and c.br < 192 or bc == 64 and not packed) then add(c, 32, bc, 1) end
-          if clusters and c.br > (dense and not packed and c.ctas == 1 and 0 or 64) and bc == 64 then add(c, 64, bc, 2) end
-        elseif scans and c.br == 128 and c.wide == 0 and bc == 128 and bc <= room then
-          add_scanned(c, bc) -- runs of keys end at multiples of it
-        end
-      end
-    end
-    return list
-  end,
+  start = starts,
 
   supports = function(p, a)
     if not a.has_wgmma then return false, "no wgmma on " .. a.name end
     if p.bytes ~= 2 then return false, "wgmma multiplies fp16 and bf16 here, not " .. p.dtype end
     if p.align < 16 then return false, "TMA needs rows at multiples of 16 bytes, not " .. p.align end
     if p.page > 0 and p.page < 16 then return false, "a box for each page of " .. p.page .. " tokens would be too small" end
-    if p.score and math.max(p.d, p.dv) > ONE_PRODUCT and (edges.walks(p) or #program_cost(p).arrays > 0) then
-      return false, "masks and arrays of score programs beside more than " .. ONE_PRODUCT .. " columns"
+    if p.score and math.max(p.d, p.dv) > registers.ONE_PRODUCT and (edges.walks(p) or #program_cost(p).arrays > 0) then
+      return false, "masks and arrays of score programs beside more than " .. registers.ONE_PRODUCT .. " columns"
     end
     return true
   end,
@@ -391,10 +168,10 @@ return masked {
         return false, "the warp that brings arrays of a score program needs more than " .. c.feeder .. " registers"
       end
       if c.feeder >= 40 then return true end
-      local _launch, consumer = registers(a, c, p)
+      local _launch, consumer = registers.of(a, c, p)
       for _, more in ipairs({ 40, 32 }) do
         if more > c.feeder then
-          local _, same = registers(a, { br = c.br, ctas = c.ctas, feeder = more }, p)
+          local _, same = registers.of(a, { br = c.br, ctas = c.ctas, feeder = more }, p)
           if same == consumer then return false, "with " .. more .. " the others get " .. consumer .. " likewise" end
         end
       end
@@ -403,7 +180,7 @@ return masked {
     { "accumulators", accumulators(false), upto = "bc", about = "registers" },
     { "operands", function(p, c, a)
       if c.br <= 128 and c.ctas == 1 then return true end -- 168 and more, for 256 columns
-      local launch, need = registers(a, c, p), math.max(c.bc, round_up(p.dv, 8)) // 2 + 30
+      local launch, need = registers.of(a, c, p), math.max(c.bc, round_up(p.dv, 8)) // 2 + 30
       if need <= launch then return true end
       return false, "the assembler wants " .. need .. " > " .. launch .. " registers at the launch for one product"
     end, upto = "bc", about = "registers" },
@@ -463,21 +240,21 @@ return masked {
     end, upto = "o_path" },
     { "resident", function(p, c, a)
       if c.ctas == 1 then return true end
-      local need, most = places(p, c).bytes, shared_memory(a, c)
+      local need, most = places.of(p, c).bytes, places.room(a, c)
       if need <= most then return true end
       return false, c.ctas .. " blocks of " .. need .. " > " .. most .. " bytes"
     end, about = "shared memory" },
   },
 
   layout = function(p, c, a)
-    local l = places(p, c)
+    local l = places.of(p, c)
     for stages = staged.least + 1, l.staged and #l.staged.tiles == 0 and staged.most or 0 do -- more of lines where there is room
-      local more = places(p, c, stages)
-      if more.bytes <= shared_memory(a, c) then l = more end
+      local more = places.of(p, c, stages)
+      if more.bytes <= places.room(a, c) then l = more end
     end
     for group = l.staged and staged.most_group(p, c) or 1, 2, -1 do -- or stages of more blocks, by halves
-      local more = places(p, c, nil, group)
-      if group & group - 1 == 0 and more.bytes <= shared_memory(a, c) then
+      local more = places.of(p, c, nil, group)
+      if group & group - 1 == 0 and more.bytes <= places.room(a, c) then
         l = more
         break
       end
@@ -516,8 +293,8 @@ return masked {
     end
     l.threads, l.ctas = 128 * (l.wgs + 1), c.ctas
     l.o_regs = round_up(p.dv, 8) // 2
-    l.regs, l.consumer = registers(a, c, p)
-    l.feeder = feeder_of(a, c, p)
+    l.regs, l.consumer = registers.of(a, c, p)
+    l.feeder = registers.feeder_of(a, c, p)
     l.grouped = l.staged and l.staged.group > 1 -- blocks of keys share a stage of it
     if p.score then ways_of_scores(p, c, l) end
     l.early = l.tanh_by_fma and l.most
@@ -629,7 +406,7 @@ return masked {
     tile = tile + c.bc * (p.d + p.dv) * 2 // (fit.first_bytes * price.l2_speed(p, c, 1))
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end
     -- A search whose registers spill, see feeder_of().
-    if scans and not l.masks and feeder_of(a, c, p) == c.feeder then tile = tile + 3000 end
+    if scans and not l.masks and registers.feeder_of(a, c, p) == c.feeder then tile = tile + 3000 end
     -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
     local more = 1
     if p.has_lengths and p.b > 1 and not prompts then more = 1 + c.br / math.max(p.sq, c.br) end
