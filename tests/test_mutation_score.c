@@ -196,7 +196,7 @@ static const score_fault faults[] = {
     { "what all of a far block have left out of rows that stay", "wgmma_far_steady", "hopper_early.cu",
       "l.cuts == \"besides\" and \" - beside\"", "false and \"\"" },
     { "a far block that is no whole one", "wgmma_far_steady", "hopper_early.cu", "(__float_as_int(far.x) != 0) & ", "" },
-    { "a far block's number left out of a cut block", "wgmma_far_cut", "joined.cu", "beside - shift[i / 2 % 2]", "0.f - shift[i / 2 % 2]" },
+    { "a far block's number left out of a cut block", "wgmma_far_cut", "joined.cu", "if (one) from = far_at;", "" },
     { "sums that are never looked at", "wgmma_joined_rise", "hopper_early.cu", "<= HIGHEST_SUM;", "<= 0x1p127f;" },
 };
 /* clang-format on */

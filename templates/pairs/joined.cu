@@ -22,25 +22,24 @@ __device__ __forceinline__ void joined_exponentials(float (&s)[NS], int n, RowSt
 //| end
 //| local less = l.cuts == "besides" and {" - shift[0]", " - shift[1]"} or {"", ""}
 // The same exponents of a block that is cut, or whose rows may move.
-//| local given = "float scale_log2, u32 from"
+//| local given, next = "float scale_log2, u32 from", "from + n * 32 + 32"
 //| if l.cuts == "besides" then
-// They are relative to the rows' m. far: whether all pairs have one number, and it.
-//|   given = "const RowState (&state)[2], float scale_log2, float2 far, u32 from"
+// They are relative to the rows' m. far: whether all pairs have one number; far_at: where that lies, twice.
+//|   given = "const RowState (&state)[2], float scale_log2, float2 far, u32 far_at, u32 from"
+//|   next = "from += step"
 //| end
 __device__ __forceinline__ void join_scores(float (&s)[NS], $(given)) {
 //| if l.cuts == "besides" then
   const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
-  if (__any_sync(~0u, __float_as_int(far.x) != 0)) {
-    const float beside = far.y * 1.44269504088896341f;
-#pragma unroll
-    for (int i = 0; i < NS; i++) s[i] = fmaf(s[i], scale_log2, beside - shift[i / 2 % 2]);
-    return;
-  }
+  // Where all pairs have one number it is read in each one's place.
+  const bool one = __any_sync(~0u, __float_as_int(far.x) != 0);
+  const u32 step = one ? 0 : 32;
+  if (one) from = far_at;
 //| end
   float2 above = load_shared_float2(from);
 #pragma unroll
   for (int n = 0; n < NS / 4; n++) {
-    const float2 here = load_shared_float2(from + n * 32 + 32);
+    const float2 here = load_shared_float2($(next));
     s[4 * n] = fmaf(s[4 * n], scale_log2, here.x$(less[1]));
     s[4 * n + 1] = fmaf(s[4 * n + 1], scale_log2, here.y$(less[1]));
     s[4 * n + 2] = fmaf(s[4 * n + 2], scale_log2, above.x$(less[2]));

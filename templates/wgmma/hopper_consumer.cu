@@ -419,7 +419,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|   if l.cuts == "joins" then
       join_scores(s, p.scale_log2, from);
 //|   elseif l.cuts == "besides" then
-      join_scores(s, state, p.scale_log2, far, join_at($(at), wg));
+      join_scores(s, state, p.scale_log2, far, $(at) + $(l.staged.far.at + 8), join_at($(at), wg));
       release_stage();
 //|   elseif l.cuts == "tanh" then
       apply_exponent(s, p, scored, state, by_fma, $(row), block);

@@ -367,11 +367,8 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
 #pragma unroll 1
         for (int i = 0; i < fill; i += 32) {
           const float x = $(number)(p, scored, side == 0 ? distance + i : $(far_away));
-          if (i == 0 && lane == 0) {
-            store_shared(stage + $(far.at), (u32)side);
-            store_shared(stage + $(far.at + 4), (u32)__float_as_int(x));
-          }
           const u32 value = __float_as_int($(in_units("x"))), place = to + (i + lane) * 4;
+          if (i == 0 && lane == 0) store_shared(stage + $(far.at), uint4{(u32)side, (u32)__float_as_int(x), value, value});
           if (side == 0 && i + lane < fill) store_shared(place, value), store_shared(place + LINE + 4, value);
         }
       }
