@@ -413,7 +413,8 @@ const mutation hopper_mutations[] = {
     { "both blocks take the same rows", T, "((int)cluster_rank() * WGS + wg)", "wg", 0, "pair" },
 
     /* what the host is told */
-    { "the place of mbarriers is counted short", L, "(c.grid > 0 and 5 or 0)", "(c.grid > 0 and 2 or 0)", 0, "scheduled" },
+    { "the place of mbarriers is counted short", "hopper_places.lua", "(c.grid > 0 and 5 or 0)", "(c.grid > 0 and 2 or 0)", 0,
+      "scheduled" },
     { "boxes of K of the whole block in a cluster", L, "{ tensor = \"k\", cols = c.box, rows = rows",
       "{ tensor = \"k\", cols = c.box, rows = c.bc", 0, "pair" },
     { "V's map is K's", L, "tensor = \"v\"", "tensor = \"k\"", 0, "one" },

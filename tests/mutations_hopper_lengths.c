@@ -156,8 +156,8 @@ static const mutation mutations[] = {
     { "V lands twice", F, "mbarrier_init(v_landed(smem, i), 1)", "mbarrier_init(v_landed(smem, i), 2)", 0, "packed" },
     { "only the first Q lands", F, "mbarrier_init(q_landed(smem, 0, i), 1)", "mbarrier_init(q_landed(smem, 0, 0), 1)", 0, "gaps padded" },
     { "Q of all warpgroups lands at one barrier", T, "5 + STAGES_V + buffer * WGS + wg)", "5 + STAGES_V + buffer * WGS)", 0, "queue" },
-    { "slots of tiles over barriers", L, "barriers + c.stages_v + (c.parts and 0 or c.q_bufs * l.wgs)", "barriers + c.stages_v - 2", 0,
-      "packed_none" },
+    { "slots of tiles over barriers", "hopper_places.lua", "barriers + c.stages_v + (c.parts and 0 or c.q_bufs * l.wgs)",
+      "barriers + c.stages_v - 2", 0, "packed_none" },
     { "a slot of tiles is free too soon", F, "(l.q_warps or 1) > 1) and 3 or 2", "(l.q_warps or 1) > 1) and 2 or 2", 0,
       "packed_none packed gaps padded" },
 
