@@ -90,12 +90,17 @@ def one(name):
 
 def run(name, cache, library=None):
     env = {**os.environ, "FAGEN_CACHE_DIR": cache, **({"FAGEN_LIBRARY": library} if library else {})}
-    return json.loads(subprocess.run([sys.executable, __file__, "--one", name], env=env, check=True, capture_output=True, text=True).stdout)
+    ended = subprocess.run([sys.executable, __file__, "--one", name], env=env, capture_output=True, text=True)
+    if ended.returncode:
+        sys.exit(f"first_result.py: {name} ended with {ended.returncode}:\n{ended.stderr}")
+    return json.loads(ended.stdout)
 
 
 def programs(o):
-    """Of each head_dim: plain, then the programs, in turns."""
+    """Of each head_dim: plain, then the programs, in turns, after a process that fills the host's cache of files."""
     doc = {}
+    with tempfile.TemporaryDirectory(prefix="fagen-first-") as cache:
+        run(f"dense:{o.head_dims.split(',')[0]}::{o.batch}", cache)
     for d in o.head_dims.split(","):
         names = [f"dense:{d}:{program}:{o.batch}" for program in ["", *o.programs.split(",")]]
         found = {name: [] for name in names}
