@@ -374,6 +374,9 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       local first = whole.steps(p, c, a, l)[1]
       first.grid = l.near and ("rows/%d hkv b"):format(c.br) or ("rows/%d hkv b keys/%d"):format(c.br * (c.cluster or 1), 2 * c.bc)
       first.per_sm, first.pdl = c.ctas, l.pdl and 1 or 0
+      -- A launch begins while the one before still holds SMs: without this, more of its blocks than are meant for one come to those that are
+      -- free, and other SMs stay empty.
+      if l.pdl and not l.near then first.smem = math.max(first.smem, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16) end
       if first.maps then table.remove(first.maps, 1) end
       if not l.merges then return { first } end
       local last = {
