@@ -29,8 +29,12 @@
 /* A last tile with warpgroups that have no rows is done sooner than the others, runs ahead of them and then meets none: of its share so
  * much is lost, times the part of its warpgroups that rest. */
 #define APART 0.7
-/* In rounds after the first all tiles begin apart, and stay so: of two shapes in 3 and 7 rounds. */
+/* In rounds after the first all tiles begin apart, and stay so; of the first and a half of the second they do not. */
 #define APART_ROUNDS 1.0
+#define TOGETHER_ROUNDS 1.5
+/* Tiles that are apart find keys of the head beside them while all heads that are walked fit so much of the L2, whose halves keep copies of
+ * each other's lines. */
+#define HEADS_FIT 0.5
 /* What one SM reads from the L2 by itself, over its part of what all read together. */
 #define SM_SPARE 3.5
 /* K and V are in the L2 when a launch begins, since the kernel before has written or read them: all of them up to so much of the L2, none
@@ -111,10 +115,12 @@ static double hbm_bytes(const fa_pricing *x, const fa_cost *cost, const fa_step 
         heads = ceil(heads / group);
     double kv = t->read_k + t->read_v, once = fmin(kv, head * p->b * p->hkv);
     bool lines = row_bytes(p, p->d) % LINE == 0 && row_bytes(p, p->dv) % LINE == 0;
-    bool at_once = pack && tiles * p->b * p->hkv * fmax(1, w->cuts) <= (double)a->sm_count * cost->blocks_sm;
-    if (pack && w->rows >= 128 && rest > 0 && w->cuts <= 1 && tiles * p->b * p->hkv > (double)a->sm_count * cost->blocks_sm)
-        keep = fmin(keep, 1 - APART_ROUNDS * rest);
-    double hit = w->cuts > 1 && w->rest <= 0 ? MEET_CUT * keep : fmax(MEET * keep, fmin(1, (double)a->l2_bytes / fmax(1, heads * head)));
+    double rounds = tiles * p->b * p->hkv / ((double)a->sm_count * cost->blocks_sm);
+    bool at_once = pack && rounds * fmax(1, w->cuts) <= 1;
+    if (pack && w->rows >= 128 && rest > 0 && w->cuts <= 1 && rounds > 1)
+        keep -= fmax(0, keep - 1 + APART_ROUNDS * rest) * fmax(0, 1 - TOGETHER_ROUNDS / rounds);
+    double hit =
+        w->cuts > 1 && w->rest <= 0 ? MEET_CUT * keep : fmax(MEET * keep, fmin(1, HEADS_FIT * (double)a->l2_bytes / fmax(1, heads * head)));
     if (lines && at_once && !(p->features & FA_FEATURE_LENGTHS)) /* how many walk with lengths is not known before */
         hit = fmax(hit, MEET_ALL * keep);
     if (pack && w->rows >= 128 && tiles > 1 && rest <= 0 && !(p->features & FA_FEATURE_LENGTHS))
@@ -250,6 +256,12 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     /* Equal tiles finish in whole rounds over the SMs; unequal ones are launched longest first and fill the gaps. Launch after launch. */
     double owners = heads * s->cluster, mean = owners * (v.all * block + tiles * tile) / a->sm_count, longest = v.longest * full + tile;
     double tiles_each = owners * tiles / repeats, usual = v.longest * block + tile, shortest = v.shortest * block + tile;
+    /* The last tile of a head may have warpgroups without rows: the others wait for their own chains all the same. */
+    double there = tiles > 1 && fa_step_row_tile(s) && w->cuts <= 1 && w->even <= 0 ? held(w, rows - (tiles - 1) * w->rows) : 1;
+    if (there < 1 && v.longest == v.shortest) {
+        double last = corner(busy * there, (fmax(alone, smem * there) + w->latency) / sharing);
+        usual = fmax(usual, v.longest * ((tiles - 1) * full + last) / tiles + tile);
+    }
     double waves = w->gathers > 0 ? sharing : ceil(tiles_each / a->sm_count);
     if (fa_step_heads_tile(s) &&
         !fa_step_row_tile(s)) /* few heads to a tile are chosen for the rounds that they fill: at all lengths of a bucket */

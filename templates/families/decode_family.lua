@@ -353,8 +353,9 @@ local FILL, SUM, SUM_DOTS, BATCH, BATCH_CLOCKS = 2600, 0.25, 1.05, 8, 1000
 -- A warp's products of 16 rows and 16 keys follow one another: 32 rows of d = 112 over 38k keys by four warps took 1.44 times what 110
 -- gave; of more than 64 columns O and Q of 32 rows take all registers of a warp.
 local CHAIN, CHAIN_WIDE = 650, 1500
--- Clocks for a value of a tile that ends in the middle of a share.
-local END = 2.2
+-- Clocks for a value of a tile that ends in the middle of a share; of wgmma, for all of it: 40 timings under 17 us, of 12 shapes, took 1.0 to
+-- 1.45 times their price.
+local END, END_BOXED = 2.2, 2500
 local function as_raced(p, a) return a.has_wgmma and not p.has_lengths and not low_bits(p, a.cc) end
 
 -- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no iteration takes longer than its bytes.
@@ -395,7 +396,7 @@ function decode.stream(p, c, a, iteration, sq, boxed)
     sum = partial * (c.dot_lanes and SUM_DOTS or SUM) / (c.row_warps * c.key_warps)
     if parts > 1 and c.combine == c.named.combine.last_block then latency = latency + FILL end
     -- Where a tile ends in the middle of a share, its groups meet, and the next begins with nothing under way.
-    if tiles > 1 and not boxed then latency = latency + END * math.min(rows, 16) * p.dv * math.max(1, share / iterations) end
+    if tiles > 1 then latency = latency + (boxed and END_BOXED or END * math.min(rows, 16) * p.dv * math.max(1, share / iterations)) end
   end
   -- A second kernel after wgmma began sooner in graphs on an H100 than the one after mma.sync that the other numbers are from.
   if parts > 1 then latency = latency + (c.combine == c.named.combine.last_block and sum or boxed and 5200 or 9000) end

@@ -30,6 +30,8 @@ local SPLIT_L2, SPLIT_RATE, SPLIT_WAIT = 0.8, 0.95, 500
 local LONE_COPY = 8
 -- And clocks that it waits in a block of keys: over 500 to 5,600 keys it took 1.1 to 1.6 times its price (nine timings of six shapes).
 local LONE_WAIT = 800
+-- Two tiles of packed rows to a head, whose keys are no whole lines: 1.24 to 1.55 times the price, six races of four shapes on both chips.
+local BOTH_TILES = 0.8
 local function in_sectors(p) return p.d * p.bytes % 32 == 0 and p.dv * p.bytes % 32 == 0 end
 
 -- Q and K are integers of 8 bits, V and P have 16: int8_mma.
@@ -202,6 +204,8 @@ return masked {
     local slots = a.has_wgmma and c.warps == 1 and (p.d % 64 > 0 or p.dv % 64 > 0) and LONE_COPY or 1
     -- Beside wgmma, in races on an H100 and an H200, these kernels took an eighth longer than as they were fitted alone.
     local beside = a.has_wgmma
+    local both = beside and c.pack > 0 and not p.has_lengths and c.br == 64 and (p.d % 64 > 0 or p.dv % 64 > 0)
+      and (p.sq * (p.hq // p.hkv) + 63) // 64 == 2 and BOTH_TILES or 1
     return {
       rows = c.br, cols = c.bc,
       matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8 * more,
@@ -212,9 +216,9 @@ return masked {
       smem_bytes = (fragments + copies) * (beside and 1.07 or 1.2) * more,
       latency = latency,
       tile_latency = beside and 2650 or 5200,
-      hbm_speed = beside and hbm_speed(p, a) or 1,
-      l2_speed = split_rows and SPLIT_L2 or 1,
-      efficiency = (beside and 0.77 or 0.83) * (split_rows and SPLIT_RATE or 1),
+      hbm_speed = (beside and hbm_speed(p, a) or 1) * both,
+      l2_speed = (split_rows and SPLIT_L2 or 1) * both,
+      efficiency = (beside and 0.77 or 0.83) * (split_rows and SPLIT_RATE or 1) * both,
       -- The compiler takes about a quarter more than it must, to have loads under way.
       regs = math.min(register_limit(a, c.warps, c.ctas), l.regs * 5 // 4 + 8),
     }

@@ -46,6 +46,10 @@ local ONE_V_OF_64 = 28672
 local UNDER_WAY = 30 * 1024
 local PIECES, PIECES_WAIT = 0.93, 1000
 local LOW_TILES, MOST_COLUMNS = 0.96, 256
+-- Clocks for a value of Q and of O of each whole tile after a block's first. Its rows are copied when the last product of the tile before
+-- is done: over fewer than 24 blocks of keys such launches took 1.07 to 1.4 times their price, the more the higher and the wider the tile
+-- (350 timings), and over many what they were priced at.
+local NEXT_TILE = 0.12
 -- Of tiles in turns with 129 to 192 columns: in 12 of 13 races on an H100 0.93 to 1.01 of the time of 64 keys.
 local TURNS_KEYS = 112
 
@@ -374,8 +378,8 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       local first = whole.steps(p, c, a, l)[1]
       first.grid = l.near and ("rows/%d hkv b"):format(c.br) or ("rows/%d hkv b keys/%d"):format(c.br * (c.cluster or 1), 2 * c.bc)
       first.per_sm, first.pdl = c.ctas, l.pdl and 1 or 0
-      -- A launch begins while the one before still holds SMs: without this, more of its blocks than are meant for one come to those that are
-      -- free, and other SMs stay empty.
+      -- A launch begins while the one before still holds SMs: without this, more of its blocks than are meant for one come to SMs that are
+      -- free, and others stay empty.
       if l.pdl and not l.near then first.smem = math.max(first.smem, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16) end
       if first.maps then table.remove(first.maps, 1) end
       if not l.merges then return { first } end
@@ -450,6 +454,9 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
           first.tile_latency = parts * (first.tile_latency + 4300 * c.br * p.dv // 16384)
           parts = 1
         end
+      end
+      if c.feeder and not p.has_lengths and parts == 1 and tiles > thread_blocks then
+        first.tile_latency = first.tile_latency + math.floor(NEXT_TILE * c.br * (p.d + p.dv) * (1 - thread_blocks / tiles))
       end
       first.cuts, first.even = parts, l.even_rows and 1 or 0
       if l.last_round and parts > 1 then first.rest = rest end
