@@ -12,6 +12,7 @@
 
 #define STARTS_MAX 192  /* of all families together */
 #define HALF_FAME 3.0   /* doublings after which a winner's fame, and what was measured of it, count for half */
+#define HALF_FAME_CUT 2 /* likewise of fame, where tiles are cut: how many there are, and into how many parts, is another shape's */
 #define WEIGHED_MOST 12 /* candidates, at the ends of a bucket too */
 #define MOST_OFF 4.0    /* a measurement that differs more from the model corrects no more than that */
 
@@ -144,6 +145,7 @@ static fa_status add_winners(const choosing *c, double base)
         fa_cost cost = { .bound = "" };
         fa_point pt = { .fits = false };
         fa_status st = FA_NO_FIT;
+        bool cuts = fa_config_get(&f->config, "parts", -1) >= 0;
         bool sound = f->kind == FA_FACT_PINNED || !fa_facts_failure(c->facts, &f->config);
         if (sound && fa_gen_chosen_for(c->g, f->config.family, c->point))
             st = model(c, c->point, &f->config, &pt, &cost);
@@ -158,7 +160,7 @@ static fa_status add_winners(const choosing *c, double base)
         x.model = cost.seconds;
         x.bound = cost.bound;
         x.spills = pt.spills && f->kind == FA_FACT_SHIPPED && !f->arch; /* on its own arch it won with the same code */
-        double fame = f->kind == FA_FACT_MODELLED ? 0 : error * fade(f->far);
+        double fame = f->kind == FA_FACT_MODELLED ? 0 : error * exp2(-f->far / (cuts ? HALF_FAME_CUT : HALF_FAME));
         x.price = (f->own || st != FA_OK) && f->seconds > 0 ? f->seconds : cost.seconds * off * (1 - fame);
         if (f->own && !c->out->decided) {
             c->out->decided = true;
