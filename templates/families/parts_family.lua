@@ -22,6 +22,9 @@ local function around(p) return p.sk > p.sq and { p.sq } or { p.sq, p.sq * 17 //
 local function more_rows_sm(columns) return columns <= 64 and 1024 or columns <= 128 and 640 or 512 end
 local EVEN = 86 -- hundredths of the rows that evenly cut tiles multiply
 local MERGE_CLOCKS, SUM_BYTES_CLK = 6000, 2000
+-- However few products a block of keys has, a warpgroup's scores, exponentials and sums follow one another: so many clocks, and more for
+-- each key. Without them 600 to 1,500 keys of d = 64 and 96 stayed whole, by the model for 1.3 to 2 times what two to eight parts take.
+local CHAIN, CHAIN_KEY = 500, 6
 -- What a launch takes to find out how many rounds to cut for: of 40 pairs of one tile and one number of parts 0.2 to 4 us on an H100.
 local ROUNDS_CLOCKS = 2200
 -- Two blocks to an SM walk keys of two places: of 143 timings of 30 shapes on an H100, beside other tiles of a shape, they took 1.07 times
@@ -244,6 +247,9 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     -- Clocks of an SM for a block of keys, two FLOP for each pair and column, and half as much again; of a tile; of adding up: a kernel
     -- more, or a warp's own rows, whose loads wait for each other.
     l.block_clocks = math.max(1, c.br * c.bc * (p.d + p.dv) * 3 // flop(p, a))
+    if c.feeder and c.ctas == 1 and not (p.has_lengths or p.has_batch_invariant) then
+      l.block_clocks = math.max(l.block_clocks, CHAIN + CHAIN_KEY * c.bc)
+    end
     l.tile_clocks = tile_clocks(p, c) * c.ctas
     l.merge_clocks, l.part_clocks = l.merges and MERGE_CLOCKS or 90 * columns, l.merges and 100 or 28 * columns
     l.sum_clocks = l.more_rounds and l.merges and c.br * columns * 4 // SUM_BYTES_CLK or 0
