@@ -35,6 +35,7 @@ KINDS = (
     ("unequal lengths, that seed", "h200", ("h200_unequal_lengths_97",), (1.4, 5.0, 18.0), 58),
     ("few queries, seed 311", "h200", ("h200_few_queries_311",), (1.9, 6.5, 16.0), 98),
     ("unequal lengths, seed 312", "h200", ("h200_unequal_lengths_312",), (1.5, 5.0, 16.0), 98),
+    ("what prices of tiles after the first moved", "h200", ("h200_choice_moved_314",), (4.6, 14.5, 21.0), 17),
     ("cut tiles alone on their SMs", "h200", ("h200_cut_alone",), (1.6, 3.5, 3.5), 5),
     ("few queries and unequal lengths, two candidates each", "h200", ("h200_choice_203",), (1.0, 3.0, 14.5), 136),
     ("beside a full tuning", "h100", ("h100_tuned_choice_113",), (4.5, 9.5, 10.5), 11),
@@ -72,7 +73,7 @@ LATER = (
 
 # Recordings since cut tiles of wgmma ask for so much shared memory that no more blocks come to an SM than are meant for one. Of those before
 # a time does not count where two blocks found room: 64 rows, one block to an SM, in 128 registers and half of the shared memory.
-ALONE = ("h200_few_queries_311", "h200_unequal_lengths_312", "h200_cut_alone")
+ALONE = ("h200_few_queries_311", "h200_unequal_lengths_312", "h200_cut_alone", "h200_choice_moved_314")
 
 
 def crowded(problem, config):
