@@ -353,7 +353,7 @@ local FILL, SUM, SUM_DOTS, BATCH, BATCH_CLOCKS = 2600, 0.25, 1.05, 8, 1000
 -- A warp's products of 16 rows and 16 keys follow one another: 32 rows of d = 112 over 38k keys by four warps took 1.44 times what 110
 -- gave; of more than 64 columns O and Q of 32 rows take all registers of a warp.
 local CHAIN, CHAIN_WIDE = 650, 1500
--- Clocks for a value of a tile that ends in the middle of a share; of wgmma, for all of it: 40 timings under 17 us, of 12 shapes, took 1.0 to
+-- Clocks for a value of a tile that ends in the middle of a share; of wgmma, for all of it: 44 timings under 17 us, of 9 shapes, took 1.0 to
 -- 1.45 times their price.
 local END, END_BOXED = 2.2, 2500
 local function as_raced(p, a) return a.has_wgmma and not p.has_lengths and not low_bits(p, a.cc) end

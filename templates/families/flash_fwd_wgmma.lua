@@ -379,7 +379,7 @@ return masked {
     if p.score then share, mask_issue = mask_cost(p, c, c.br * c.cluster, 64, l.split) end
     if p.score and edges.walks(p) then program_issue = program_issue - p.score.mask_issue + mask_issue end
     issue = issue + math.floor(elements * program_issue)
-    -- Rows that keep their maximum look for none: of 58 pairs 0.94 of the time of lazy_scaled at d = 64, 0.98 at 72, 0.99 above 128. In
+    -- Rows that keep their maximum look for none: of 62 pairs 0.95 of the time of lazy_scaled at d = 64 (38), 0.98 at 72, 0.99 above 128. In
     -- windows none was raced.
     if c.rescale > 3 and not p.score and not edges.cuts_left(p) then issue = issue - elements * 4 // 5 end
     if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
