@@ -258,6 +258,11 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
                                  : fmax(first_sm(tiles_each, a->sm_count, sharing, longest, shortest),
                                         last_round(tiles_each, a->sm_count, longest, shortest));
     double clocks = v.longest == v.shortest ? repeats * ((waves - 1) * usual + longest) : fmax(mean, repeats * unequal);
+    if (v.longest == v.shortest && in.last > 0 && !fa_step_heads_tile(s)) {
+        double others = owners * tiles / (in.units - 1 + in.last) / in.members; /* tiles of a launch before the last */
+        double rounds = (in.units - 1) * ceil(others / a->sm_count) + ceil(others * in.last / a->sm_count);
+        clocks = in.members * (rounds - in.units) * usual + repeats * longest;
+    }
     if (w->rest > 0) { /* rounds that are full, and one of parts */
         double whole = floor((tiles_each * repeats - w->rest) / a->sm_count) * usual;
         clocks = fmax(mean, whole + longest - usual + ceil(w->rest * pieces / a->sm_count) * part);
