@@ -223,7 +223,8 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     if (!fa_step_row_tile(s) && fa_step_key_tile(s)) {
         /* A thread block takes keys of a KV head: all row tiles that see them, of the group, of a slice of it, or of one head. */
         double group = (double)p->hq / p->hkv, blocks = ceil((double)p->sk / fa_step_key_tile(s)), each = v.all * group / blocks;
-        double heads_tile = fa_step_heads_tile(s), slices = heads_tile > 0 ? ceil(group / heads_tile) : in.members; /* each is a tile */
+        double heads_tile = fmin(fa_step_heads_tile(s), ceil(group / in.members)); /* no more than a launch has */
+        double slices = heads_tile > 0 ? ceil(group / heads_tile) : in.members;    /* each is a tile */
         bool equal = v.longest == v.shortest;
         double full_slice = heads_tile > 0 ? fmin(heads_tile, group) : group / slices, last = group - (slices - 1) * full_slice;
         heads *= slices / group;

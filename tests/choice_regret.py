@@ -48,9 +48,9 @@ KINDS = (
     ("few queries and unequal lengths, seeds 263 and 264", "h100", ("h100_choice_263",), (1.3, 4.5, 32.5), 197),
     ("what bytes under way moved", "h200", ("h200_few_moved",), (1.7, 5.0, 12.0), 128),
     ("gradients", "h100", ("h100_gradients_choice_41", "h100_gradients_choice_43", "h100_gradients_spread_41"), (2.0, 5.3, 13.0), 78),
-    ("gradients of long rows", "h100", ("h100_gradients_long_rows",), (1.8, 6.5, 7.0), 17),
+    ("gradients of long rows", "h100", ("h100_gradients_long_rows",), (5.0, 15.5, 39.0), 18),
     ("gradients, and of packed sequences, seed 301", "h100", ("h100_gradients_301",), (2.2, 5.5, 26.0), 85),
-    ("gradients of long rows", "h200", ("h200_gradients_long_rows",), (1.5, 3.0, 3.5), 11),
+    ("gradients of long rows", "h200", ("h200_gradients_long_rows",), (3.8, 8.5, 28.0), 12),
     ("what the missing terms moved", "h200", ("h200_model_races",), (4.1, 12.0, 22.0), 21),
     ("few rows, small shapes, lost ones", "h200", ("h200_choice_83",), (4.9, 15.5, 32.5), 58),
 )
