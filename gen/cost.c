@@ -118,6 +118,8 @@ static fa_repeats repeats_of(const job *j, const fa_step *s)
     fa_portion at = fa_workspace_portion(&j->source.workspace, &sizes);
     repeats.units = (double)((units + at.units - 1) / at.units);
     repeats.members = (double)((members + at.members - 1) / at.members);
+    if (units % at.units && at.members == members)
+        repeats.last = (double)(units % at.units) / (double)at.units;
     return repeats;
 }
 

@@ -64,6 +64,7 @@ fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms)
     sizes.k_channels = p->k_scale_by == FA_SCALE_CHANNEL;
     sizes.v_channels = p->v_scale_by == FA_SCALE_CHANNEL;
     sizes.v_columns = p->features & FA_FEATURE_V_COLUMNS;
+    sizes.alike = p->mask == FA_MASK_NONE && !(p->features & (FA_FEATURE_LENGTHS | FA_FEATURE_SCORE)) && p->hq == p->hkv;
     fa_sizes_scale(&sizes);
     return sizes;
 }

@@ -65,6 +65,7 @@ typedef struct fa_sizes {
     bool k_tokens, v_tokens, k_channels, v_channels; /* scales of K, of V are of tokens; of columns */
     bool q_tokens;                                   /* scales of Q are of its rows */
     bool v_columns;                                  /* rows of V are its columns */
+    bool alike;                                      /* units have one query head, whose queries all see all keys */
 } fa_sizes;
 /* Those of a problem with its shape: dense, or in as many pages as its longest sequences fill. sms: 0 where no chip is meant. */
 fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms);

@@ -229,7 +229,8 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     if (!fa_step_row_tile(s) && fa_step_key_tile(s)) {
         /* A thread block takes keys of a KV head: all row tiles that see them, of the group, of a slice of it, or of one head. */
         double group = (double)p->hq / p->hkv, blocks = ceil((double)p->sk / fa_step_key_tile(s)), each = v.all * group / blocks;
-        double heads_tile = fa_step_heads_tile(s), slices = heads_tile > 0 ? ceil(group / heads_tile) : in.members; /* each is a tile */
+        double heads_tile = fmin(fa_step_heads_tile(s), ceil(group / in.members)); /* no more than a launch has */
+        double slices = heads_tile > 0 ? ceil(group / heads_tile) : in.members;    /* each is a tile */
         bool equal = v.longest == v.shortest;
         double full_slice = heads_tile > 0 ? fmin(heads_tile, group) : group / slices, last = group - (slices - 1) * full_slice;
         heads *= slices / group;
@@ -270,6 +271,11 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
                                  : fmax(first_sm(tiles_each, a->sm_count, sharing, longest, shortest),
                                         last_round(tiles_each, a->sm_count, longest, shortest));
     double clocks = v.longest == v.shortest ? repeats * ((waves - 1) * usual + longest) : fmax(mean, repeats * unequal);
+    if (v.longest == v.shortest && in.last > 0 && !fa_step_heads_tile(s)) {
+        double others = owners * tiles / (in.units - 1 + in.last) / in.members; /* tiles of a launch before the last */
+        double rounds = (in.units - 1) * ceil(others / a->sm_count) + ceil(others * in.last / a->sm_count);
+        clocks = in.members * (rounds - in.units) * usual + repeats * longest;
+    }
     if (w->rest > 0) { /* rounds that are full, and one of parts */
         double whole = floor((tiles_each * repeats - w->rest) / a->sm_count) * usual;
         clocks = fmax(mean, whole + longest - usual + ceil(w->rest * pieces / a->sm_count) * part);

@@ -30,9 +30,9 @@ typedef struct fa_pricing {
 } fa_pricing;
 
 /* How often a step is launched: a portion of the units at a time, and of each group's members (fa_workspace_portion); launches: steps that
- * are priced as this one. */
+ * are priced as this one. last: what the last launch over units has, of the units of the others, or 0: as many. */
 typedef struct fa_repeats {
-    double units, members, launches;
+    double units, members, launches, last;
 } fa_repeats;
 
 /* All launches of the step by itself; bound, flops and intensity are left to the caller. regs: per thread. family: for messages. */

@@ -1,6 +1,7 @@
 /* workspace: buffers parsed, printed and laid out one after the other. */
 #include "workspace.h"
 #include "error.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -78,6 +79,35 @@ static int64_t evenly(int64_t all, int64_t most)
     return times > 0 ? (all + times - 1) / times : 0;
 }
 
+/* The time of a launch over so many units of one query head, in that of a block of 128 keys and all queries of a head: its rounds of such
+ * blocks over the SMs, and of blocks of 256 queries and all keys, which have one product of the five. START: what it begins and ends with.
+ */
+#define START 0.1
+static double launch_time(const fa_sizes *s, int64_t units)
+{
+    int64_t sms = s->of[FA_EXTENT_SMS], keys = units * ((s->of[FA_EXTENT_SK] + 127) / 128);
+    int64_t rows = units * ((s->of[FA_EXTENT_SQ] + 255) / 256);
+    return units > 0 ? START + (double)((keys + sms - 1) / sms) + 0.5 * (double)((rows + sms - 1) / sms) : 0;
+}
+
+/* Of `most` at a time, as many that launches have few rounds which are not full, where all blocks take as long: of 27 heads of 43 blocks 18
+ * and 9 take 9 rounds of 132 SMs, 14 and 13 take 10. Where there is room for many more than these candidates, a round is a small part. */
+#define CANDIDATES 16
+static int64_t in_rounds(const fa_sizes *s, int64_t all, int64_t most)
+{
+    int64_t best = evenly(all, most);
+    double least = INFINITY;
+    if (!s->alike || s->of[FA_EXTENT_SMS] < 1 || s->of[FA_EXTENT_SK] < 1 || most >= all)
+        return best;
+    for (int64_t i = 0; i <= CANDIDATES; i++) {
+        int64_t units = i > 0 ? most - i + 1 : best; /* first as many each time: others have to be faster */
+        double time = units > 0 ? (double)(all / units) * launch_time(s, units) + launch_time(s, all % units) : INFINITY;
+        if (time < least * (1 - 1e-9))
+            least = time, best = units;
+    }
+    return best;
+}
+
 /* Units whose buffers the chunk holds, so many members of each group at a time; 0: not one. */
 static int64_t units_held(const fa_workspace *w, const fa_sizes *s, int64_t members)
 {
@@ -93,7 +123,7 @@ static int64_t units_held(const fa_workspace *w, const fa_sizes *s, int64_t memb
             return 0;
     }
     most = bytes > 0 ? chunk / bytes : all;
-    return most < 1 ? 0 : evenly(all, most < all ? most : all);
+    return most < 1 ? 0 : in_rounds(s, all, most < all ? most : all);
 }
 
 static bool has_members(const fa_workspace *w)

@@ -37,7 +37,8 @@ typedef struct fa_portion {
     int64_t units, members;
 } fa_portion;
 
-/* All units with whole groups, unless buffers over units would be larger than the chunk. Then fewer units; and where these have fewer keys
+/* All units with whole groups, unless buffers over units would be larger than the chunk. Then fewer units, as many each time, or where all
+ * blocks take as long, so many that the last rounds of launches are full; and where these have fewer keys
  * than FA_WORKSPACE_KEYS and a buffer is over members, so few members of each group that the chunk holds more units: no fewer than bring
  * the units to as many keys, or the most units that it can hold. At least 1 of each, however large. Buffers over `sliced`, which are there
  * only where a group is done in slices, are beside the chunk. */

@@ -1,5 +1,6 @@
 /* What a family's steps() may say, on toys: maps, grids, clusters, counters, and every way to say it wrongly. */
 #include "test_gen_toy.h"
+#include <math.h>
 
 /* Renders toy:br=16,bc=8 whose one step has more fields, on arch. */
 static fa_status render(const char *more, const char *problem, const char *arch, fa_source *out)
@@ -312,6 +313,68 @@ Test(steps, groups_are_sliced_where_that_occupies_more_of_a_chip)
         cr_expect_eq(bytes - offset[1], at.members < group ? at.units * n * 1024 : 0, "%zu: %lld bytes of sums", i,
                      (long long)(bytes - offset[1]));
     }
+}
+
+/* Of launches that are cut by the chunk, those with the fewest rounds of blocks over the SMs, where all blocks take as long. Of 27 heads of
+ * 5425 there is room for 18: 43 blocks of 128 keys each. */
+Test(steps, launches_fill_rounds)
+{
+    static const struct {
+        const char *rest;
+        int hq, hkv, n, sms;
+        int64_t units;
+    } rows[] = {
+        { "", 27, 27, 5425, 132, 18 },                 /* 6 and 3 rounds; 14 and 13 heads: 5 and 5 */
+        { "", 64, 64, 5263, 132, 18 },                 /* 6, 6, 6, 3; 16 each time: 6, 6, 6, 6 */
+        { "", 36, 36, 10202, 132, 3 },                 /* 12 times 2 rounds; 5 each time: 8 times 4 */
+        { "", 16, 16, 16384, 132, 2 },                 /* 2 whole rounds */
+        { "", 32, 32, 8192, 132, 8 },                  /* 4 */
+        { "", 27, 27, 5425, 0, 14 },                   /* no chip is meant */
+        { "", 27, 27, 5425, 108, 17 },                 /* 7 and 4; of 18 and 9 8 and 4 */
+        { "", 54, 27, 5425, 132, 14 },                 /* groups have slices */
+        { ",mask=causal", 27, 27, 5425, 132, 14 },     /* long and short tiles fill rounds */
+        { ",features=lengths", 27, 27, 5425, 132, 14 } /* nobody knows which blocks there are */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_workspace w;
+        char text[128];
+        snprintf(text, sizeof text, "bf16,d=128,op=backward,b=1,hq=1,hkv=1,sq=1,sk=1%s", rows[i].rest);
+        fa_problem p = shaped_problem(text);
+        p.hq = rows[i].hq, p.hkv = rows[i].hkv, p.sq = p.sk = rows[i].n;
+        fa_sizes sizes = fa_sizes_of(&p, rows[i].sms);
+        cr_assert_eq(fa_workspace_parse(&w, DS), FA_OK, "%s", fa_last_error());
+        fa_portion at = fa_workspace_portion(&w, &sizes);
+        cr_expect_eq(at.units, rows[i].units, "%zu: %lld units", i, (long long)at.units);
+    }
+}
+
+/* No launches of one size have fewer rounds of blocks of keys, but by as many more launches as cost as much. */
+Test(steps, no_other_launches_have_fewer_rounds)
+{
+    for (int heads = 1; heads <= 60; heads += 7)
+        for (int n = 3000; n < 16384; n += 413) {
+            fa_workspace w;
+            fa_problem p = shaped_problem("bf16,d=128,op=backward,b=1,hq=1,hkv=1,sq=1,sk=1");
+            p.hq = p.hkv = heads, p.sq = p.sk = n;
+            fa_sizes sizes = fa_sizes_of(&p, 132);
+            cr_assert_eq(fa_workspace_parse(&w, DS), FA_OK, "%s", fa_last_error());
+            int64_t got = fa_workspace_portion(&w, &sizes).units, head = (int64_t)((n + 63) / 64) * ((n + 63) / 64) * 8192;
+            int64_t most = FA_WORKSPACE_CHUNK / head < heads ? FA_WORKSPACE_CHUNK / head : heads;
+            double least = INFINITY, mine = 0;
+            cr_assert(got >= 1 && got <= most, "%d heads of %d: %lld", heads, n, (long long)got);
+            for (int64_t units = most > 16 ? most - 15 : 1; units <= most; units++) {
+                double time = 0;
+                for (int64_t left = heads; left > 0; left -= units) {
+                    double of = (double)(left < units ? left : units);
+                    time += 0.1 + ceil(of * ceil(n / 128.0) / 132) + 0.5 * ceil(of * ceil(n / 256.0) / 132);
+                }
+                least = fmin(least, time);
+                if (units == got)
+                    mine = time;
+            }
+            if (most < heads && got > most - 16)
+                cr_expect(mine <= least + 1e-6, "%d heads of %d: %lld, %g of %g", heads, n, (long long)got, mine, least);
+        }
 }
 
 /* Whatever the sizes: the chunk bounds what is there, and everything is done. */

@@ -38,7 +38,8 @@ def parse(argv=None):
     p.add_argument("--count", type=int, default=8, help="of each section (default 8)")
     p.add_argument("--sections", default=",".join(backward_cases.SECTIONS), help="drawn from (default all: mha,gqa,packed)")
     p.add_argument("--config", action="append", default=[], help="as dq=add,spread=1; may be given again")
-    p.add_argument("--before", metavar="DIR", help="beside them what is chosen with these templates, as `before`")
+    p.add_argument("--before", metavar="DIR|LIBRARY", help="beside them what is chosen with these templates, or by this libfagen_lever.so "
+                   "of another build, as `before`")
     p.add_argument("--without", action="append", default=[], help="fa4, cudnn or fa2; default: fa4 alone is beside")
     p.add_argument("--peers", default="fa4", help="fa4,cudnn,fa2 (default fa4)")
     p.add_argument("--rounds", type=int, default=5)
@@ -175,6 +176,8 @@ def race(fa, fagen, case, plans, peers, o, before=None):
         args = x.args(side, mask)
         spaces.append((side.give_workspace(args, plan), args))
         told[name] = plan.config if plan else fagen.explained(side.explain(args))["config"]
+        if name == "before" and os.path.isfile(o.before):
+            told[name] += " of " + o.before  # of equal text and launches of its own
         runs[name] = lambda _, side=side, plan=plan, args=args: (side.launch(args, plan), x.written)[1]
     for name, peer in peers.items():
         try:
@@ -218,7 +221,8 @@ def main():
             peers[name] = peer
     pool = ThreadPoolExecutor(16)
     names = {"ours": None, **{c: c for c in o.config}}
-    before = fagen.Fagen(lever=True, template_dir=o.before) if o.before else None
+    other = {"path" if os.path.isfile(o.before) else "template_dir": o.before} if o.before else None
+    before = fagen.Fagen(lever=True, **other) if other else None
     names.update({"before": None} if before else {})
     made = {(c, n): pool.submit(planned, before if n == "before" else fa, fagen, c, config) for c in cases for n, config in names.items()}
     tournament.warm_up()

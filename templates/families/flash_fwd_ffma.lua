@@ -82,13 +82,15 @@ return masked {
     local elements, program = c.br * c.bc // 32, program_cost(p)
     -- 16-byte loads: for S, RI + BC/16 per chunk of the head_dim; for P V, RI + 4 VJ per four keys.
     local loads = c.warps * (l.chunks * (l.ri + c.bc // 16) + c.bc // 4 * (l.ri + 4 * l.vj))
+    -- Blocks of few warps wait for shared memory and for each other: of 18 cells on an H100, over blocks of eight warps.
+    local waits = c.warps >= 8 and 1 or c.warps >= 4 and 1.08 or 1.25
     return {
       rows = c.br, cols = c.bc,
       matrix_flops = 2 * 4 * (l.chunks + 16 * l.vj),
       unit = "ffma", shows = 0,  -- products are issued as all else is, and counted there, too
       exps = 1 + program.exps,
-      issue = elements * (4 * l.chunks + 64 * l.vj + (p.has_dropout and 46 or 8) + program.issue) + loads,
-      smem_bytes = loads * 512 + c.bc * (l.chunks + l.chunks_v) * 16,
+      issue = math.floor(waits * (elements * (4 * l.chunks + 64 * l.vj + (p.has_dropout and 46 or 8) + program.issue) + loads)),
+      smem_bytes = waits * (loads * 512 + c.bc * (l.chunks + l.chunks_v) * 16),
     }
   end,
 }
