@@ -1,4 +1,4 @@
-//| needs "l.ahead? l.masks? l.o_in_q? l.wgs?"
+//| needs "l.ahead? l.masks? l.o_in_q? l.reverses? l.wgs?"
 //| -- mask_stage: what is left of a score program's mask in a kernel that finds its parts in shared memory, of the layout l.masks.
 //|
 //| local loops = include "pairs/loops.cu"
@@ -46,9 +46,13 @@ struct TileBlocks {
   int lo, word;             // of the words that hold blocks: the first, and the one at hand
   u32 some;                 // blocks of it that are left
   u32 seen, maybe, edges;  // of this lane's warpgroup
-  __device__ __forceinline__ TileBlocks(const Params &p, const Sequence &sequence, const Tile &where, int loaded_hi, int loaded_lo)
+  __device__ __forceinline__ TileBlocks(const Params &p, const Sequence &sequence, const Tile &where$(l.reverses and ", int slot" or ""), int loaded_hi, int loaded_lo)
       : lo(loaded_lo >> 5), word((loaded_hi >> 5) + 1), some(0), seen(~0u), maybe(0), edges(0) {
+//|     if l.reverses then
+    const int lane = (int)threadIdx.x % 32, row = where.row + 64 * (slot == 0 ? lane : WGS - 1 - lane);
+//|     else
     const int row = where.row + 64 * ((int)threadIdx.x % 32);
+//|     end
     line = (int)threadIdx.x % 32 < WGS && row < row_count(p, sequence) ? mask_line(p, sequence, where.head, row) : nullptr;
   }
   __device__ __forceinline__ int next() {

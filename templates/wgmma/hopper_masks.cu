@@ -1,4 +1,4 @@
-//| needs "l.masks"
+//| needs "l.masks l.reverses?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local masks = l.masks
 // ---- what the score program's mask reads of a block of keys that may not be whole: a warp of the producer brings it ----
@@ -112,7 +112,7 @@ __device__ __forceinline__ void produce_masks(const Params &p, u32 smem, int lan
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = sequence_of(p, where.batch);
-    TileBlocks blocks(p, sequence, where, keys.loaded_hi, keys.loaded_lo);
+    TileBlocks blocks(p, sequence, where$(l.reverses and ", tiles.slot.at" or ""), keys.loaded_hi, keys.loaded_lo);
 #pragma unroll 1
     while (true) {
       const int code = blocks.next();
@@ -137,7 +137,7 @@ __device__ __forceinline__ void produce_masks(const Params &p, u32 smem, int lan
 #pragma unroll 1
       for (int wg = 0; wg < WGS; wg++)
         if ((code >> wg & CODE_EDGE) == CODE_CUT)
-          stage_elements(p, scored, to + $(masks.elements) + wg * $(64 * masks.pitch), where.row + row_in_tile(wg), key, lane);
+          stage_elements(p, scored, to + $(masks.elements) + wg * $(64 * masks.pitch), where.row + row_in_tile(wg$(l.reverses and ", tiles.slot.at" or "")), key, lane);
 //| end
 //| if masks.plane then
       mbarrier_arrive_copied(mask_full(smem, masks.at));
