@@ -138,7 +138,7 @@ static const score_fault faults[] = {
     { "all warps store the first one's rows", "wgmma", "hopper_store.cu", "from, first = \"tile + warp_row * ROW\"",
       "from, first = \"tile\"" },
     { "rows computed again while their box leaves", "wgmma_far", "hopper_store.cu", "      if (lane == 0) tma_wait();\n", "" },
-    { "lines of rows that are not turned round", "wgmma_skips", M, "slot % 2 == 0 ? lane : WGS - 1 - lane", "lane" },
+    { "lines of rows that are not turned round", "wgmma_skips", M, "slot == 0 ? lane : WGS - 1 - lane", "lane" },
     { "Q of rows that are not turned round", "wgmma_skips", "hopper_producer.cu",
       "sequence.map_query(where.row + row_in_tile(wg$(slot))), where.head, sequence.$(batch_q)());\n    }\n    q.next",
       "sequence.map_query(where.row + wg * 64), where.head, sequence.$(batch_q)());\n    }\n    q.next" },

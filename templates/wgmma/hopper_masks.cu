@@ -113,6 +113,12 @@ __device__ __forceinline__ void produce_masks(const Params &p, u32 smem, int lan
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = sequence_of(p, where.batch);
     TileBlocks blocks(p, sequence, where$(l.reverses and ", tiles.slot.at" or ""), keys.loaded_hi, keys.loaded_lo);
+//| for _, row in ipairs(masks.rows) do
+    {  // what the rows' threads read lies in the L1 by then: one element of each sector of 32 bytes
+      const $(row.type) value = mask_row$(row.node)(p, score_tile(p, sequence, where.head), where.head, min(where.row + 8 * lane, sequence.sq() - 1));
+      asm volatile("" ::"r"($(row.type == "float" and "__float_as_int(value)" or "(u32)value")));
+    }
+//| end
 #pragma unroll 1
     while (true) {
       const int code = blocks.next();

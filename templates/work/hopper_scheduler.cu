@@ -43,7 +43,7 @@ __device__ __forceinline__ int row_in_tile(int wg) { return $(of_tile) * 64; }
 //| if p.has_lengths or pr.walks and not pr.scans then
 //|   local few = p.has_lengths and "" or ", and a score program's mask may leave few"
 // The search takes as long as some blocks of keys$(few): it begins when K of this one is on its way.
-__device__ __forceinline__ int search_block(const KeyRange &keys) { return min(keys.loaded_lo + 2, keys.loaded_hi); }
+__device__ __forceinline__ int search_block(const KeyRange &keys) { return min(keys.loaded_lo + $(l.reverses and 5 or 2), keys.loaded_hi); }
 //| end
 //| wk.slots(0, l.slot)
 __device__ __forceinline__ u32 tile_loaded(u32 smem) { return barrier(smem, TILE_BARRIERS + 4); }
