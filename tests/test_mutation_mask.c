@@ -138,6 +138,8 @@ static const score_fault faults[] = {
     { "all warps store the first one's rows", "wgmma", "hopper_store.cu", "from, first = \"tile + warp_row * ROW\"",
       "from, first = \"tile\"" },
     { "rows computed again while their box leaves", "wgmma_far", "hopper_store.cu", "      if (lane == 0) tma_wait();\n", "" },
+    { "all that rows which are alike do not see", "wgmma", M, "    hidden |= ~seen[word];\n", "" },
+    { "rows as the warp's first, alike or not", "wgmma", M, "__all_sync(~0u, true$(alike))", "true" },
     { "lines of rows that are not turned round", "wgmma_skips", M, "slot == 0 ? lane : WGS - 1 - lane", "lane" },
     { "Q of rows that are not turned round", "wgmma_skips", "hopper_producer.cu",
       "sequence.map_query(where.row + row_in_tile(wg$(slot))), where.head, sequence.$(batch_q)());\n    }\n    q.next",
