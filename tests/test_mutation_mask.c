@@ -146,7 +146,7 @@ static const score_fault faults[] = {
       "sequence.map_query(where.row + wg * 64), where.head, sequence.$(batch_q)());\n    }\n    q.next" },
     { "O of rows that are not turned round", "wgmma_skips", C, "const int row = where.row + row_in_tile(wg$(l.reverses and \", slot\" or \"\"));",
       "const int row = where.row + wg * 64;" },
-    { "elements of rows that are not turned round", "wgmma_tree", W, "row_in_tile(wg$(l.reverses and \", tiles.slot.at\" or \"\")), key",
+    { "elements of rows that are not turned round", "wgmma_tree", W, "row_in_tile(wg$(slot)), key",
       "wg * 64, key" },
     { "ranges of rows that are not turned round", "wgmma_turned", R, "row_in_tile(wg$(l.reverses and \", slot\" or \"\")), rows",
       "wg * 64, rows" },

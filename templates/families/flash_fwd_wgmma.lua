@@ -284,8 +284,8 @@ return masked {
     -- Each warp stores its own rows, and waits for no other.
     l.warp_stores = edges.walks(p) and c.o_path == 2 and not p.has_lengths
     -- Of a tile's warpgroups the one with the last rows sees keys first, and most: in every other tile it has the first rows.
-    l.reverses = edges.walks(p) and l.persistent and not l.ahead and c.schedule == 0 and c.cluster == 1 and not p.has_lengths and not l.parts
-      and l.wgs > 1 and (edges.ends(p) or l.masks and l.wgs > 2)
+    l.reverses = edges.walks(p) and l.persistent and not l.ahead and c.schedule == 0 and c.cluster == 1 and not p.has_lengths
+      and not l.parts and l.wgs > 1 and (edges.ends(p) or l.masks and l.wgs > 2)
     -- Blocks at a tile's end that only other warpgroups see pass after O has left.
     l.skip_late = l.masked and edges.cuts_left(p) and not l.ahead and c.schedule == 0
     if p.has_pages then

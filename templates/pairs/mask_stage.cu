@@ -46,7 +46,8 @@ struct TileBlocks {
   int lo, word;             // of the words that hold blocks: the first, and the one at hand
   u32 some;                 // blocks of it that are left
   u32 seen, maybe, edges;  // of this lane's warpgroup
-  __device__ __forceinline__ TileBlocks(const Params &p, const Sequence &sequence, const Tile &where$(l.reverses and ", int slot" or ""), int loaded_hi, int loaded_lo)
+//|     local slot = l.reverses and ", int slot" or ""
+  __device__ __forceinline__ TileBlocks(const Params &p, const Sequence &sequence, const Tile &where$(slot), int loaded_hi, int loaded_lo)
       : lo(loaded_lo >> 5), word((loaded_hi >> 5) + 1), some(0), seen(~0u), maybe(0), edges(0) {
 //|     if l.reverses then
     const int lane = (int)threadIdx.x % 32, row = where.row + 64 * (slot == 0 ? lane : WGS - 1 - lane);
