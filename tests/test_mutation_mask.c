@@ -147,8 +147,6 @@ static const score_fault faults[] = {
     { "O of rows that are not turned round", "wgmma_skips", C,
       "const int row = where.row + row_in_tile(wg$(l.reverses and \", slot\" or \"\"));",
       "const int row = where.row + wg * 64;" },
-    { "elements of rows that are not turned round", "wgmma_tree", W, "row_in_tile(wg$(slot)), key",
-      "wg * 64, key" },
     { "ranges of rows that are not turned round", "wgmma_turned", R, "row_in_tile(wg$(l.reverses and \", slot\" or \"\")), rows",
       "wg * 64, rows" },
     { "a warp asks of the first key alone whether its rows see it", "wgmma", C, "< block * BC + BC - 1;", "< block * BC;" },

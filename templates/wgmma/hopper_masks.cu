@@ -144,7 +144,7 @@ __device__ __forceinline__ void produce_masks(const Params &p, u32 smem, int lan
 #pragma unroll 1
       for (int wg = 0; wg < WGS; wg++)
         if ((code >> wg & CODE_EDGE) == CODE_CUT)
-          stage_elements(p, scored, to + $(masks.elements) + wg * $(64 * masks.pitch), where.row + row_in_tile(wg$(slot)), key, lane);
+          stage_elements(p, scored, to + $(masks.elements) + wg * $(64 * masks.pitch), where.row + row_in_tile(wg), key, lane);
 //| end
 //| if masks.plane then
       mbarrier_arrive_copied(mask_full(smem, masks.at));
