@@ -177,7 +177,7 @@ def main():
         templates = os.path.join(folder, "templates")
         shutil.copytree(os.path.join(here, "..", "templates"), templates)
         os.chmod(templates, 0o700)
-        for file in (PRODUCTS, CONSUMER, PROLOGUE, LOOP, EPILOGUE):
+        for file in (PRODUCTS, CONSUMER, PROLOGUE, LOOP, CUT, EPILOGUE):
             edit(os.path.join(templates, file), lambda text: instrument(file, text, o.block))
         if not o.lse:
             edit(os.path.join(templates, STORE), without_lse)

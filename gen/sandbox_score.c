@@ -277,7 +277,8 @@ static void push_ahead(lua_State *L, const fa_score_kernel *k)
     }
 }
 
-/* exact, solved_in_part, two_ended, grain, row_grain, grained, tables; marks, marks_by_b, marks_by_h: of the problem's backward pass */
+/* exact, solved_in_part, two_ended, in_runs, grain, row_grain, grained, tables; marks, marks_by_b, marks_by_h: of the problem's backward
+ * pass */
 static void push_tiles(lua_State *L, const printed *of, const fa_problem *p)
 {
     fa_text tables = { 0 }, marks = { 0 };
@@ -302,6 +303,8 @@ static void push_tiles(lua_State *L, const printed *of, const fa_problem *p)
     lua_setfield(L, -2, "marks_by_h");
     lua_pushboolean(L, of->bounds.two_ended);
     lua_setfield(L, -2, "two_ended");
+    lua_pushboolean(L, of->bounds.in_runs);
+    lua_setfield(L, -2, "in_runs");
     lua_pushinteger(L, of->staged.grain);
     lua_setfield(L, -2, "grain");
     lua_pushinteger(L, of->staged.row_grain);

@@ -189,6 +189,10 @@ static const score_kernel mask_kernels[] = {
     { "wgmma_apart", M_APART, "bf16,d=64,mask=none",
       WGMMA("br=192,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
       150, 2000, 0, 0 },
+    /* What is seen lies between two ends; every other tile's rows are turned round. */
+    { "wgmma_turned", M_CHUNKED, "bf16,d=64,mask=none",
+      WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
+      400, 400, 0, 0 },
     /* Scores of 1e7: rows that are computed again. */
     { "wgmma_far", M_SKIPS, "bf16,d=64,mask=none",
       WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,

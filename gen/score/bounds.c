@@ -218,4 +218,7 @@ void fa_score_bounds_of_all(fa_score_bounds *out, const fa_score_tiles *tiles, f
     shape s = shape_of(out, out->root);
     out->exact = s.one;
     out->two_ended = s.one && s.ends_below && s.ends_above;
+    out->in_runs = false;
+    for (int k = 0; k < out->n; k++)
+        out->in_runs = out->in_runs || (out->node[k].kind == FA_SCORE_BOUND_HALF && out->node[k].steps > 1);
 }

@@ -1,4 +1,4 @@
-//| needs "l.ahead? l.masks? l.o_in_q? l.wgs?"
+//| needs "l.ahead? l.masks? l.o_in_q? l.reverses? l.wgs?"
 //| -- mask_stage: what is left of a score program's mask in a kernel that finds its parts in shared memory, of the layout l.masks.
 //|
 //| local loops = include "pairs/loops.cu"
@@ -46,9 +46,14 @@ struct TileBlocks {
   int lo, word;             // of the words that hold blocks: the first, and the one at hand
   u32 some;                 // blocks of it that are left
   u32 seen, maybe, edges;  // of this lane's warpgroup
-  __device__ __forceinline__ TileBlocks(const Params &p, const Sequence &sequence, const Tile &where, int loaded_hi, int loaded_lo)
+//|     local slot = l.reverses and ", int slot" or ""
+  __device__ __forceinline__ TileBlocks(const Params &p, const Sequence &sequence, const Tile &where$(slot), int loaded_hi, int loaded_lo)
       : lo(loaded_lo >> 5), word((loaded_hi >> 5) + 1), some(0), seen(~0u), maybe(0), edges(0) {
+//|     if l.reverses then
+    const int lane = (int)threadIdx.x % 32, row = where.row + 64 * (slot == 0 ? lane : WGS - 1 - lane);
+//|     else
     const int row = where.row + 64 * ((int)threadIdx.x % 32);
+//|     end
     line = (int)threadIdx.x % 32 < WGS && row < row_count(p, sequence) ? mask_line(p, sequence, where.head, row) : nullptr;
   }
   __device__ __forceinline__ int next() {
@@ -144,6 +149,16 @@ $(of.type) r$(of.node)[2];
 //|     end
 auto find_rows = [&] { $(fetches) };
 //|   end
+//|   -- Whether what is staged tells by values of rows and of keys alone.
+//|   local function by_values()
+//|     if l.masks.plane or #l.masks.rows == 0 or #l.masks.columns == 0 then return false end
+//|     for _, line in ipairs(program.mask_staged(false)) do
+//|       local declares = line:find("const int query = row", 1, true)
+//|       if not declares and (line:find("%f[%w_]query%f[^%w_]") or line:find("%f[%w_]j%f[^%w_]")) then return false end
+//|     end
+//|     return true
+//|   end
+//|
 //|   function pr.hide_staged(x, stage, tile_row)
 //|     local of, arguments = layouts.wgmma.score, ""
 //|     for _, column in ipairs(l.masks.columns) do
@@ -156,6 +171,36 @@ const u32 from$(n) = $(stage) + $(column.at) + t * 8;
 //|     for _, row in ipairs(l.masks.rows) do
 //|       local n = row.node
 //|       arguments = arguments .. (", r%d[h]"):format(n)
+//|     end
+//|     if by_values() then
+//|       local alike, of_lane = "", ""
+//|       for _, row in ipairs(l.masks.rows) do
+//|         local r = ("r%d[0]"):format(row.node)
+//|         alike = alike .. (" & (%s == r%d[1]) & (%s == __shfl_sync(~0u, %s, 0))"):format(r, row.node, r, r)
+//|       end
+//|       for _, column in ipairs(l.masks.columns) do
+//|         local word = ("load_shared(%s + %s + column * 4)"):format(stage, column.at)
+//|         local as = { int = "(int)" .. word, float = ("__int_as_float((int)%s)"):format(word), bool = word .. " != 0" }
+//|         of_lane = of_lane .. ", " .. as[column.type]
+//|       end
+//|       for _, row in ipairs(l.masks.rows) do of_lane = of_lane .. (", r%d[0]"):format(row.node) end
+// Of a warp whose rows have the same values a lane asks for a key, and often all see it.
+if (__all_sync(~0u, true$(alike))) {
+  u32 seen[(BC + 31) / 32], hidden = 0;
+#pragma unroll
+  for (int word = 0; word < (BC + 31) / 32; word++) {
+    const int column = min(32 * word + lane, BC - 1);
+    seen[word] = __ballot_sync(~0u, mask_sees(p, scored, scored.h, row, block * BC, column$(of_lane)));
+    hidden |= ~seen[word];
+    seen[word] >>= 2 * t;
+  }
+  if (!__any_sync(~0u, hidden != 0)) return;
+#pragma unroll
+  for (int n = 0; n < NS / 4; n++)
+#pragma unroll
+    for (int i = 0; i < 4; i++) $(x)[4 * n + i] = seen[n / 4] >> (8 * (n % 4) + i % 2) & 1 ? $(x)[4 * n + i] : -infinity();
+  return;
+}
 //|     end
 //|     local bits, whole = l.masks.words, l.masks.whole
 //|     if l.masks.plane then

@@ -1,6 +1,7 @@
 //| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.cuts? l.fades? l.grouped? l.held? l.o_in_q"
-//| needs "l.once? l.parts? l.pingpong l.q_lent l.reads_twice? l.relative l.skip_late l.split? l.staged? l.tanh_by_fma?"
+//| needs "l.once? l.parts? l.pingpong l.q_lent l.reads_twice? l.relative l.reverses? l.skip_late l.split? l.staged? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
+//| local of_slot = l.reverses and ", tiles.slot.at" or ""
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
 // The blocks of a tile go from right to left. A prologue issues S of the first. The main loop issues S of the next block beside P V of the
 // one at hand. An epilogue does the last P V.
@@ -96,11 +97,14 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     const Sequence sequence = tiles.sequence(p, smem);
 //| end
     where = tiles.again(p, smem);
+//| if l.reverses then
+    const int slot = tiles.slot.at;
+//| end
     tiles.done(smem, true);
 //| if l.split and not p.has_lengths then
     const Sequence sequence = sequence_of(p, where.batch);
 //| end
-    const int row = where.row + row_in_tile(wg);
+    const int row = where.row + row_in_tile(wg$(l.reverses and ", slot" or ""));
 //| local sequence = p.has_lengths and " sequence," or ""
 //| if c.o_path == 0 then
 //|   if l.parts then
@@ -170,7 +174,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, wg);
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
-    const int wg_row = where.row + row_in_tile(wg);
+    const int wg_row = where.row + row_in_tile(wg$(of_slot));
 //| indented(4, pr.begin_score, "where.head")
 //| if pr.brings_mask then
 //|   indented(4, pr.mask_rows, "wg_row + warp_row + g")
@@ -204,7 +208,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     // Dropout of P of a block. Where the tile is is looked up each time, so that no register holds it.
     auto drop_block = [&](int block) {
       const Tile tile = tiles.again(p, smem);
-      drop(a, p, (int)(tile.batch * p.hq) + tile.head, tile.row + row_in_tile(wg) + warp_row + g, block, t);
+      drop(a, p, (int)(tile.batch * p.hq) + tile.head, tile.row + row_in_tile(wg$(of_slot)) + warp_row + g, block, t);
     };
 //| end
     RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};

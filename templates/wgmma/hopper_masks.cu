@@ -1,6 +1,6 @@
-//| needs "l.masks"
+//| needs "l.masks l.reverses?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
-//| local masks = l.masks
+//| local masks, slot = l.masks, l.reverses and ", tiles.slot.at" or ""
 // ---- what the score program's mask reads of a block of keys that may not be whole: a warp of the producer brings it ----
 constexpr int STAGES_MASK = $(masks.stages), SMEM_MASK = $(masks.at), MASK_STAGE = $(masks.bytes);
 __device__ __forceinline__ u32 mask_full(u32 smem, int stage) { return barrier(smem, $(masks.barriers) + stage); }
@@ -112,7 +112,14 @@ __device__ __forceinline__ void produce_masks(const Params &p, u32 smem, int lan
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = sequence_of(p, where.batch);
-    TileBlocks blocks(p, sequence, where, keys.loaded_hi, keys.loaded_lo);
+    TileBlocks blocks(p, sequence, where$(slot), keys.loaded_hi, keys.loaded_lo);
+//| for _, row in ipairs(masks.rows) do
+    {  // what the rows' threads read lies in the L1 by then: one element of each sector of 32 bytes
+      const int row = min(where.row + 8 * lane, sequence.sq() - 1);
+      const $(row.type) value = mask_row$(row.node)(p, score_tile(p, sequence, where.head), where.head, row);
+      asm volatile("" ::"r"($(row.type == "float" and "__float_as_int(value)" or "(u32)value")));
+    }
+//| end
 #pragma unroll 1
     while (true) {
       const int code = blocks.next();

@@ -1,4 +1,4 @@
-//| needs "c.cluster l.apart? l.near? l.persistent l.pingpong_softmax l.shared? l.split? l.v_in_k?"
+//| needs "c.cluster l.apart? l.near? l.persistent l.pingpong_softmax l.reverses? l.shared? l.split? l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| if p.has_lengths then
 //|   local q = l.split and "a warp" or "a thread"
@@ -40,7 +40,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = $(sequence);
 //|   if pr.masks then
-    TileBlocks blocks(p, sequence, where, keys.loaded_hi, keys.loaded_lo);
+    TileBlocks blocks(p, sequence, where$(l.reverses and ", tiles.slot.at" or ""), keys.loaded_hi, keys.loaded_lo);
 //|   else
 //| indented(4, pr.begin_published, true)
     TileBlocks blocks(keys.loaded_hi, keys.loaded_lo);
@@ -203,6 +203,11 @@ __device__ __forceinline__ void produce_queries(const Params &p, const TensorMap
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = $(sequence);
+//| local slot = ""
+//| if l.reverses then
+//|   slot = ", slot"
+    const int slot = tiles.slot.at;
+//| end
     tiles.done(smem, false);
     if (keys.loaded_hi < keys.loaded_lo) continue;
 //| if l.persistent and pr.walks then
@@ -210,7 +215,7 @@ __device__ __forceinline__ void produce_queries(const Params &p, const TensorMap
     for (int wg = WGS - 1; wg >= 0; wg--)
 #pragma unroll
       for (int box = 0; box < BOXES; box++)
-        tma_load_l2(q_map, box * BOX, sequence.map_query(where.row + row_in_tile(wg)), where.head, sequence.$(batch_q)());
+        tma_load_l2(q_map, box * BOX, sequence.map_query(where.row + row_in_tile(wg$(slot))), where.head, sequence.$(batch_q)());
 //| end
 //| local q_full = p.has_lengths and "full" or "q_full(smem, q.at, wg)"
 //| if not pr.cuts_right or l.pingpong_softmax then
@@ -218,11 +223,16 @@ __device__ __forceinline__ void produce_queries(const Params &p, const TensorMap
 //| else
     // Who has the last rows is the first to see keys, and in a window the first to be done with the tile before. But turns at the
     // exponentials begin with the first rows.
+//|   if l.reverses then
+    for (int n = WGS - 1; n >= 0; n--) {
+      const int wg = slot == 0 ? n : WGS - 1 - n;
+//|   else
     for (int wg = WGS - 1; wg >= 0; wg--) {
+//|   end
 //| end
       mbarrier_wait(q_empty(smem, q.at, wg), q.parity ^ 1);
 //| if p.has_lengths then
-      if (where.row + row_in_tile(wg) >= sequence.sq()) {  // no row of the sequence
+      if (where.row + row_in_tile(wg$(slot)) >= sequence.sq()) {  // no row of the sequence
         mbarrier_arrive(q_full(smem, q.at, wg));
         continue;
       }
@@ -232,7 +242,7 @@ __device__ __forceinline__ void produce_queries(const Params &p, const TensorMap
 #pragma unroll
       for (int box = 0; box < BOXES; box++)
         tma_load(smem + (q.at * WGS + wg) * Q_TILE + box * 64 * ROW, q_map, $(q_full), box * BOX,
-                 sequence.map_query(where.row + row_in_tile(wg)), where.head, sequence.$(batch_q)());
+                 sequence.map_query(where.row + row_in_tile(wg$(slot))), where.head, sequence.$(batch_q)());
     }
     q.next();
   }

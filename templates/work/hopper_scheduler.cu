@@ -1,5 +1,5 @@
 //| needs "c.cluster c.grid l.ahead l.merges? l.near? l.parts? l.persistent l.pieces? l.published l.ranges l.shared? l.slot l.slots"
-//| needs "l.split? l.walks?"
+//| needs "l.reverses? l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
@@ -12,7 +12,13 @@ constexpr int TILE_BARRIERS = 2 * (STAGES_K + STAGES_V + Q_BUFS * WGS), SMEM_SLO
 //| end
 //| local of_tile = c.cluster > 1 and not l.near and "((int)cluster_rank() * WGS + wg)" or "wg"
 // First row of a warpgroup's 64 in the tile.
+//| if l.reverses then
+// Tiles take slots in turn, and in every other one warpgroups have their rows from the last to the first: who sees keys first, and most,
+// is the one that was soonest through with the tile before.
+__device__ __forceinline__ int row_in_tile(int wg, int slot) { return (slot == 0 ? wg : WGS - 1 - wg) * 64; }
+//| else
 __device__ __forceinline__ int row_in_tile(int wg) { return $(of_tile) * 64; }
+//| end
 
 //| include "tiles/ring.cu"
 
@@ -37,7 +43,7 @@ __device__ __forceinline__ int row_in_tile(int wg) { return $(of_tile) * 64; }
 //| if p.has_lengths or pr.walks and not pr.scans then
 //|   local few = p.has_lengths and "" or ", and a score program's mask may leave few"
 // The search takes as long as some blocks of keys$(few): it begins when K of this one is on its way.
-__device__ __forceinline__ int search_block(const KeyRange &keys) { return min(keys.loaded_lo + 2, keys.loaded_hi); }
+__device__ __forceinline__ int search_block(const KeyRange &keys) { return min(keys.loaded_lo + $(l.reverses and 5 or 2), keys.loaded_hi); }
 //| end
 //| wk.slots(0, l.slot)
 __device__ __forceinline__ u32 tile_loaded(u32 smem) { return barrier(smem, TILE_BARRIERS + 4); }
@@ -197,7 +203,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
     }
 //|   elseif l.published then
     if (where.row >= 0$(some)) {
-      const KeyRange keys = key_range_of(p, where, $(wg));
+      const KeyRange keys = key_range_of(p, where, $(wg)$(l.reverses and ", slot.at" or ""));
 //|     if pr.scans then
       const Sequence sequence = sequence_of(p, where.batch);
 //|     end
