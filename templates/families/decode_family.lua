@@ -324,7 +324,7 @@ local APART_LANES, APART_TOKENS_LANES = 1.15, 1.05
 local APART_ROWS, APART_ROWS_4 = 1.015, 0.99
 -- On an H200, of 15 races of q8_0, tiles of four rows: by the number of heads, of rows of d above 64 and of others.
 local APART_ROWS_FAST, APART_ROWS_SHORT = { [2] = 1.1, [4] = 0.96 }, { [2] = 1.1, [4] = 1.02 }
--- There, of 7 races of q4_0, tiles of four rows: two heads of d above 64; eight of others by 32 keys in each of two blocks; eight streams.
+-- There, of 8 races of q4_0, tiles of four rows: two heads of d above 64; eight of others by 32 keys in each of two blocks; eight streams.
 local APART_TWO_4, APART_ROWS_SHORT_4, APART_LANES_4 = 1.25, 0.985, 1.5
 -- Rows of d to 64 by 32 keys for 64, there: 1.06 to 1.1.
 local ROWS_SHORT_KEYS = 1.06

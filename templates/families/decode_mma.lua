@@ -71,7 +71,10 @@ return decode.family {
                               { 64, 1, { 2, 2, 1 } } }) do
         local tile = { br = br, bk = x[1], row_warps = 1, key_warps = x[2], head_warps = heads, token_rows = 1 }
         if p.hkv % heads == 0 and (x[2] > 1 or heads ~= 2) and decode.has_token_rows(p, tile) then
-          for _, to in ipairs(decode.starts({ tile }, "last_block", { x[3] })) do list[#list + 1] = to end
+          local shares = { x[3] }
+          -- 12 warps find room, on an H200.
+          if br == 4 and p.d > 64 and heads == 4 and x[2] == 1 and codes(p.kv, a.cc).bits == 4 then shares[2] = { 2, 3, 1 } end
+          for _, to in ipairs(decode.starts({ tile }, "last_block", shares)) do list[#list + 1] = to end
         end
       end
     end
