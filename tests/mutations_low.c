@@ -68,6 +68,7 @@ const scene low_scenes[] = {
 
 #define S "mma_softmax.cu"
 #define P "low_products.cu"
+#define I "low_integers.cu"
 #define Q "low_query.cu"
 #define R "low_rows.cu"
 #define F "decode_fragments.cu"
@@ -83,18 +84,18 @@ const mutation low_mutations[] = {
     { "Q of another head", F, "\" + (int)threadIdx.x / HEAD_THREADS * \" .. (", "\" + 0 * \" .. (", 0, "heads" },
     { "the third limb stands for the first", Q, "upper ? 0x0073 : 0x0051", "upper ? 0x0051 : 0x0051", 0, "limbs limbs_q4 limbs_tokens" },
     { "limbs carry nothing", Q, "(y.x * down) + 0x808080u", "(y.x * down) + 0x800080u", 0, "limbs limbs_q4 limbs_tokens" },
-    { "the lower limbs of a row are left out", P, "others * factor[1]", "others * 0.f", 0, "limbs limbs_q4 limbs_tokens" },
-    { "keys have the scales of an even one", P, "floats + ((n + i) * 8 + at.t * 2) *", "floats + ((n + i) * 8 + at.t * 2 & -4) *", 0,
+    { "the lower limbs of a row are left out", I, "others * factor[1]", "others * 0.f", 0, "limbs limbs_q4 limbs_tokens" },
+    { "keys have the scales of an even one", I, "floats + ((n + i) * 8 + at.t * 2) *", "floats + ((n + i) * 8 + at.t * 2 & -4) *", 0,
       "limbs limbs_q4" },
     { "Q of a block meets what lies after its codes", Q, "byte < 0 || byte >= $(m.bytes) ? -1", "byte < 0 ? -1", 0, "limbs limbs_q4" },
     { "Q of a block meets what lies before its codes", Q, "byte < 0 || byte >= $(m.bytes) ? -1", "byte >= $(m.bytes) ? -1", 0,
       "limbs limbs_q4" },
     { "codes of V stay too large", F, "const float more = o[0][EXCESS + $(b)][e];", "const float more = 0.f;", 0, "limbs limbs_tokens" },
     { "upper halves of V stay too large", F, "const float upper = o[0][EXCESS + $(b)][e + 2];", "const float upper = 0.f;", 0, "limbs_q4" },
-    { "V's second eight keys have the scales of the first", P, "mul_f16x2(of_keys[1], scale[1][$(b)])",
+    { "V's second eight keys have the scales of the first", I, "mul_f16x2(of_keys[1], scale[1][$(b)])",
       "mul_f16x2(of_keys[1], scale[0][$(b)])", 0, "limbs limbs_q4" },
-    { "P stays where a scale of V passes its limit", P, "  power.up *= keep;", "", 0, "limbs_q4" },
-    { "O stays where a scale of V passes its limit", P, "o[0][v][i] *= keep;\n}", "(void)keep;\n}", 0, "limbs_q4" },
+    { "P stays where a scale of V passes its limit", I, "  power.up *= keep;", "", 0, "limbs_q4" },
+    { "O stays where a scale of V passes its limit", I, "o[0][v][i] *= keep;\n}", "(void)keep;\n}", 0, "limbs_q4" },
     { "rows that lie side by side are the first heads'", L, "(k_whole ? walk.kv_head * HEADS : tile.kv_head)",
       "(k_whole ? 0 : tile.kv_head)", 0, "side_by_side" },
     { "rows are whole tokens where heads are missing", R, " && p.hkv % HEADS == 0 &&", " &&", 0, "heads_missing" },

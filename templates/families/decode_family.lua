@@ -324,6 +324,8 @@ local APART_LANES, APART_TOKENS_LANES = 1.15, 1.05
 local APART_ROWS, APART_ROWS_4 = 1.015, 0.99
 -- On an H200, of 15 races of q8_0, tiles of four rows: by the number of heads, of rows of d above 64 and of others.
 local APART_ROWS_FAST, APART_ROWS_SHORT = { [2] = 1.1, [4] = 0.96 }, { [2] = 1.1, [4] = 1.02 }
+-- There, of 8 races of q4_0, tiles of four rows: two heads of d above 64; eight of others by 32 keys in each of two blocks; eight streams.
+local APART_TWO_4, APART_ROWS_SHORT_4, APART_LANES_4 = 1.25, 0.985, 1.5
 -- Rows of d to 64 by 32 keys for 64, there: 1.06 to 1.1.
 local ROWS_SHORT_KEYS = 1.06
 -- Rows of a byte for an element, without scales of tokens. On an H100, of eight races of e4m3.
@@ -331,14 +333,19 @@ local APART_BYTES = { [2] = 1, [4] = 0.985, [8] = 1.01 }
 local function apart(p, c, a, low)
   if not low or p.hkv == 1 then return 1 end
   local heads = heads_of(c)
+  local few_4 = c.br == 4 and low.k.bits == 4
+  if few_4 and heads == 2 and p.d > 64 then return APART_TWO_4 end
   if (c.token_rows or 0) > 0 then
     local short = p.d <= 64 and c.bk < 64 and ROWS_SHORT_KEYS or 1
+    local short_4 = a.hbm_gbs > 4000 and low.k.bits == 4 and p.d <= 64
+    if short_4 and heads == 8 and c.ctas == 2 and c.bk == 32 then return APART_ROWS_SHORT_4 end
     if a.hbm_gbs > 4000 then return short * ((p.d > 64 and APART_ROWS_FAST or APART_ROWS_SHORT)[heads] or 1) end
     return short * (heads == 8 and 1 or low.k.bits == 4 and c.ctas > 1 and APART_ROWS_4 or APART_ROWS)
   end
   local tokens = p.k_scale == 2 or p.v_scale == 2
   local bytes = a.hbm_gbs < 4000 and low.k.block == 1 and low.v.block == 1
   if is_narrow(p, low) and not (bytes and not tokens and heads == 4) then
+    if heads == 1 and c.kv_lanes > 1 and few_4 then return APART_LANES_4 end
     return heads == 1 and c.kv_lanes > 1 and APART_LANES or APART[heads] or 1
   end
   if tokens then return heads == 1 and c.kv_lanes > 1 and APART_TOKENS_LANES or APART_TOKENS[heads] or 1 end
@@ -411,10 +418,13 @@ end
 -- where rows of 64 and less were not raced. On an H100 memory bounds eight heads of 8 warps: 12 warps took 1.07 of their time.
 local BESIDE, OF_KEY, OF_ITERATION = 1.2, 2.5, 120
 local ISSUED = { 0.28, 0.51, 0.56, 0.5 }
+-- Warps that copy rows together wait for each other, in one block of two key groups more than in two blocks: q4_0 on an H200, 0.966.
+local TWO_BLOCKS = 0.966
 local function unpacking(p, c, l)
   local values = p.d * (l.cost_k + BESIDE) + p.dv * (l.cost_v + BESIDE)
   local warps = l.warps * c.ctas
-  return warps * (OF_ITERATION + c.bk * (OF_KEY + values / 32)) / (4 * ISSUED[math.max(1, warps // 4)])
+  local waits = l.tokens and c.br == 4 and c.ctas == 2 and TWO_BLOCKS or 1
+  return waits * warps * (OF_ITERATION + c.bk * (OF_KEY + values / 32)) / (4 * ISSUED[math.max(1, warps // 4)])
 end
 
 function decode.work(p, c, a, l, sq)

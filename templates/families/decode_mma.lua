@@ -51,8 +51,8 @@ return decode.family {
     while br < 64 and br < rows do br = 2 * br end
     local low = codes(p.kv, a.cc) ~= nil
     if low and rows <= 8 then br = 8 end
-    -- Raced on an H200 alone, and of q8_0.
-    local raced = a.has_wgmma and a.hbm_gbs > 4000 and low and codes(p.kv, a.cc).name == "q8_0"
+    -- Raced on an H200 alone. Codes of s8 are unpacked as fast.
+    local raced = a.has_wgmma and a.hbm_gbs > 4000 and low and codes(p.kv, a.cc).has_scale and decode.has_limbs(p)
     if rows <= 4 and raced and not p.has_batch_invariant then br = 4 end
     for _, bk in ipairs(low and (br <= 8 and { 32, 16 } or { 32, 16, 64 }) or { 16, 32 }) do
       for _, warps in ipairs(low and { 8, 4 } or { 4, 8 }) do
@@ -67,10 +67,14 @@ return decode.family {
     local pieces = br <= 8 and a.has_wgmma and (a.hbm_gbs < 4000 or br == 4) and decode.row_bytes_of(p.kv, p.d) % 16 > 0
     for _, heads in ipairs(pieces and { 8, 4, 2 } or {}) do
       for _, x in ipairs(p.d > 64 and { { 32, 8 // heads, { 2, 1, 1 } }, { 32, 1, { 2, 2, 1 } } }
-                         or { { 64, 8 // heads, { 2, 1, 1 } }, { 32, 8 // heads, { 3, 1, 1 } }, { 64, 1, { 2, 2, 1 } } }) do
+                         or { { 64, 8 // heads, { 2, 1, 1 } }, { 32, 8 // heads, { 3, 1, 1 } }, { 32, 8 // heads, { 3, 2, 1 } },
+                              { 64, 1, { 2, 2, 1 } } }) do
         local tile = { br = br, bk = x[1], row_warps = 1, key_warps = x[2], head_warps = heads, token_rows = 1 }
         if p.hkv % heads == 0 and (x[2] > 1 or heads ~= 2) and decode.has_token_rows(p, tile) then
-          for _, to in ipairs(decode.starts({ tile }, "last_block", { x[3] })) do list[#list + 1] = to end
+          local shares = { x[3] }
+          -- 12 warps find room, on an H200.
+          if br == 4 and p.d > 64 and heads == 4 and x[2] == 1 and codes(p.kv, a.cc).bits == 4 then shares[2] = { 2, 3, 1 } end
+          for _, to in ipairs(decode.starts({ tile }, "last_block", shares)) do list[#list + 1] = to end
         end
       end
     end

@@ -1,4 +1,4 @@
-//| needs "l.chunks l.chunks_v l.floats? l.half? l.integers_v? l.limbs? l.low l.most_k l.most_v l.shifts_k l.shifts_v l.tokens?"
+//| needs "l.chunks l.chunks_v l.half? l.integers_v? l.limbs? l.low l.most_k l.most_v l.shifts_k l.shifts_v l.tokens?"
 //| local place = include "tiles/codes.lua"
 //| local K, V = l.low.k, l.low.v
 //| local nk, nv = place.registers(K), place.registers(V)
@@ -320,154 +320,11 @@ __device__ __forceinline__ void times_scale(u32 (&h)[K_WORD], const KBlocks &sca
 }
 //|   end
 //| end
-//| if l.limbs and l.limbs.codes == 2 then
-// Codes of 4 bits, 8 too large: 16 times the numbers as integers of 8 bits, of the lower halves and of the upper ones.
-__device__ __forceinline__ void integers_of(u32 *to, u32 word) {
-  to[0] = (word << 4 & 0xf0f0f0f0) ^ 0x80808080;
-  to[1] = (word & 0xf0f0f0f0) ^ 0x80808080;
-}
-//| end
-//| if l.floats then
-__device__ __forceinline__ void load_floats(float (&to)[2][K_SCALES_OF_ROW], u32 from) {
-//|   if kd % 2 == 0 then
-#pragma unroll
-  for (int i = 0; i < 2 * K_SCALES_OF_ROW; i += 4) {
-    const uint4 x = load_shared_x4(from + i * 4);
-    const u32 words[4] = {x.x, x.y, x.z, x.w};
-#pragma unroll
-    for (int j = 0; j < 4; j++) to[(i + j) / K_SCALES_OF_ROW][(i + j) % K_SCALES_OF_ROW] = __uint_as_float(words[j]);
-  }
-//|   else
-#pragma unroll
-  for (int i = 0; i < 2 * K_SCALES_OF_ROW; i++) {
-    float x;
-    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(from + i * 4) : "memory");
-    to[i / K_SCALES_OF_ROW][i % K_SCALES_OF_ROW] = x;
-  }
-//|   end
-}
-//| end
-//| if l.floats then
-// Scales of the blocks of the tile's keys to `floats`, those of a key side by side.
-__device__ __forceinline__ void leave_scales(u32 floats, u32 k_tile, const Lane &at) {
-  const int lane = at.g * 4 + at.t;
-#pragma unroll
-  for (int first = 0; first < BC; first += 32) {
-    const int key = first + lane;
-    if (BC < 32 && lane >= BC) break;
-    KBlocks of;
-//|     load_row(sides.k, "K_SCALES_OF_ROW", k_pitch, "of", "k_tile", "key")
-#pragma unroll
-    for (int b = 0; b < K_SCALES_OF_ROW; b++) {
-      float x;
-      asm("{ .reg .b16 half; cvt.u16.u32 half, %1; cvt.f32.f16 %0, half; }" : "=f"(x) : "r"(of.scale[b]));
-      of.scale[b] = __float_as_uint(x);
-    }
-    const u32 to = floats + key * (K_SCALES_OF_ROW * 4);
-//|     if kd % 4 == 0 then
-#pragma unroll
-    for (int b = 0; b < K_SCALES_OF_ROW; b += 4)
-      store_shared(to + b * 4, make_uint4(of.scale[b], of.scale[b + 1], of.scale[b + 2], of.scale[b + 3]));
-//|     else
-#pragma unroll
-    for (int b = 0; b < K_SCALES_OF_ROW; b++) store_shared(to + b * 4, of.scale[b]);
-//|     end
-  }
-  __syncwarp();
-}
-//| end
+//| local integers = (include "mma/low_integers.cu")(l, {
+//|   sides = sides, load_row = load_row, k_pitch = k_pitch, v_pitch = v_pitch, shuffled = shuffled,
+//| })
 //| if l.limbs then
-// Sums begin with the bits of 1.5 2^31 for the upper ones, of 1.5 2^23 for the lower ones: as floats they are 256 times the sum, and the sum,
-// more than these.
-__device__ __forceinline__ void multiply_limbs(float (&sum)[2], const QFragments &q, int block, const u32 (&word)[BLOCK_WORDS]) {
-  constexpr int UPPER = 0x4f400000, LOWER = 0x4b400000;
-  int c[4] = {UPPER, UPPER, LOWER, LOWER};
-#pragma unroll
-  for (int r = 0; r + 1 < BLOCK_WORDS; r += 2) {
-    const u32 *const a = q.limbs[block * BLOCK_WORDS + r];
-    const u32 *const next = q.limbs[block * BLOCK_WORDS + r + 1];
-    int to[4];
-    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
-        : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-        : "r"(a[0]), "r"(a[1]), "r"(next[0]), "r"(next[1]), "r"(word[r]), "r"(word[r + 1]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
-#pragma unroll
-    for (int i = 0; i < 4; i++) c[i] = to[i];
-  }
-//|   if l.limbs.chunks * l.limbs.codes % 2 == 1 then
-  const u32 *const last = q.limbs[block * BLOCK_WORDS + BLOCK_WORDS - 1];
-  int to[4];
-  asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
-      : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-      : "r"(last[0]), "r"(last[1]), "r"(word[BLOCK_WORDS - 1]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
-#pragma unroll
-  for (int i = 0; i < 4; i++) c[i] = to[i];
-//|   end
-  const float both = __int_as_float(UPPER) + __int_as_float(LOWER);  // exact, and so is the difference
-#pragma unroll
-  for (int i = 0; i < 2; i++) sum[i] = (__int_as_float(c[i]) - both) + __int_as_float(c[2 + i]);
-}
-// S = Q K^T for the rows and the BC keys of one tile.
-__device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &q, const float (&factor)[2], u32 k_tile,
-                                       $(kd and "u32 floats, " or "")const Lane &at) {
-//|   if kd then
-  leave_scales(floats, k_tile, at);
-//|   end
-#pragma unroll
-  for (int n = 0; n < NB; n += 2) {
-    u32 words[2][CHUNKS * $(l.limbs.codes)];
-#pragma unroll
-    for (int chunk = 0; chunk + 1 < CHUNKS; chunk += 2) {
-      u32 b[4];
-      ldmatrix_x4(b, k_tile + further<$(k_pitch)>(at.k, n * 8, chunk));
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-//|   if l.limbs.codes == 1 then
-        words[i / 2][chunk + i % 2] = b[i];
-//|   else
-        integers_of(words[i / 2] + (chunk + i % 2) * 2, b[i]);
-//|   end
-    }
-//|   if l.chunks % 2 == 1 then
-    {
-      u32 b[2];
-      ldmatrix_x2(b[0], b[1], k_tile + at.last + n * 8 * $(k_pitch) * 16);
-#pragma unroll
-      for (int i = 0; i < 2; i++)
-//|     if l.limbs.codes == 1 then
-        words[i][CHUNKS - 1] = b[i];
-//|     else
-        integers_of(words[i] + (CHUNKS - 1) * 2, b[i]);
-//|     end
-    }
-//|   end
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-//|   if kd then
-      float scale[2][K_SCALES_OF_ROW];
-      load_floats(scale, floats + ((n + i) * 8 + at.t * 2) * (K_SCALES_OF_ROW * 4));
-//|   end
-//|   for b = 0, l.limbs.blocks - 1 do
-      {
-        u32 word[BLOCK_WORDS];
-#pragma unroll
-        for (int r = 0; r < BLOCK_WORDS; r++)
-          word[r] = $(l.limbs.first[b] * l.limbs.codes) + r < CHUNKS * $(l.limbs.codes) ? words[i][$(l.limbs.first[b] * l.limbs.codes) + r] : 0;
-        float sum[2];
-        multiply_limbs(sum, q, $(b), word);
-#pragma unroll
-        for (int x = 0; x < 2; x++)
-          s[0][n + i][x] = $(not kd and "sum[x]" or b == 0 and "sum[x] * scale[x][0]" or ("fmaf(sum[x], scale[x][%d], s[0][n + i][x])"):format(b));
-      }
-//|   end
-#pragma unroll
-      for (int x = 0; x < 2; x++) {
-        const float others = __shfl_xor_sync(~0u, s[0][n + i][x], 16);
-        s[0][n + i][x] = fmaf(s[0][n + i][x], factor[0], others * factor[1]);
-      }
-      s[0][n + i][2] = s[0][n + i][3] = 0.f;  // of rows that are not there
-    }
-  }
-}
+//|   integers.scores()
 //| else
 // S = Q K^T for the warp's rows and the BC keys of one tile.
 __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &q, u32 k_tile, const Lane &at) {
@@ -555,21 +412,7 @@ __device__ __forceinline__ void to_fragments(Probabilities &a, const float (&s)[
 
 //| local I = l.integers_v
 //| if I then
-//|   local off = V.bits == 8 and "128 too large" or "8 too large, of the upper halves 16 times that"
-// Codes of V as fp16 as they stand, below its normal numbers: 2^-24 times the code, $(off). Registers as unpack_columns_$(V.name)() has them.
-__device__ __forceinline__ void integers_of_columns(u32 (&h)[V_WORD], u32 word) {
-//|   if V.bits == 8 then
-  word ^= 0x80808080;
-  h[0] = __byte_perm(word, 0, 0x4240);
-  h[1] = __byte_perm(word, 0, 0x4341);
-//|   else
-#pragma unroll
-  for (int i = 0; i < 2; i++) {
-    h[2 * i] = word >> 8 * i & 0x000f000f;
-    h[2 * i + 1] = word >> 8 * i & 0x00f000f0;
-  }
-//|   end
-}
+//|   integers.columns()
 //| end
 //| -- Columns of 16 keys out of two words: of keys 2t, 2t + 1, and of keys 8 further.
 //| local function add(first, second, chunk)
@@ -675,110 +518,7 @@ __device__ __forceinline__ void times_scales(u32 (&h)[V_WORD], const VBlocksOfTw
 //|   end
 //| end
 //| if I then
-//|   if vd then
-// Of pairs: the larger magnitudes.
-__device__ __forceinline__ u32 larger_f16x2(u32 a, u32 b) {
-  u32 r;
-  asm("{ .reg .b32 x; abs.f16x2 x, %2; max.f16x2 %0, %1, x; }" : "=r"(r) : "r"(a), "r"(b));
-  return r;
-}
-// What P is multiplied by, beside a block's scale: fp16 holds the product as long as no scale is above `limit`, a power of two in fp16, twice.
-struct PowerOfP {
-  u32 limit;
-  float up;
-};
-__device__ __forceinline__ PowerOfP first_power() { return {0x3c00, 32768.f}; }
-__device__ __forceinline__ float undo(const PowerOfP &power) { return __uint_as_float((97 + (power.limit >> 10)) << 23); }
-// Some lane has scales above the limit, `top` its largest: O becomes relative to a larger one.
-__device__ __forceinline__ void raise_limit(PowerOfP &power, float (&o)[MB][OB][4], u32 top) {
-  top = max(top & 0xffff, top >> 16);
-#pragma unroll
-  for (int i = 1; i < 32; i *= 2) top = max(top, __shfl_xor_sync(~0u, top, i));
-  const u32 limit = (min(top, 0x7c00u) + 0x3ff) & 0x7c00, steps = (limit - power.limit) >> 10;
-  const float keep = __uint_as_float((127 - steps) << 23);
-  power.limit = limit;
-  power.up *= keep;
-#pragma unroll
-  for (int v = 0; v < OB; v++)
-#pragma unroll
-    for (int i = 0; i < 4; i++) o[0][v][i] *= keep;
-}
-//|   end
-// O^T += V^T P^T, and what codes that are too large add to a row of it. Block (b * $(I.chunks) + i) * V_WORD / 2 + r / 2
-// of O has registers r and r + 1 of words of the i-th chunk of V's block b, for even r, as rows g and g + 8: what of it is another block's is
-// not asked for. P is that of the keys times the scale of their block.
-//|   local power = vd and "PowerOfP &power, " or ""
-__device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&s)[MB][NB][4], $(power)u32 v_tile, const Lane &at) {
-#pragma unroll
-  for (int kk = 0; kk < NB / 2; kk++) {
-    u32 words[CHUNKS_V][2];
-#pragma unroll
-    for (int chunk = 0; chunk + 1 < CHUNKS_V; chunk += 2) {
-      u32 b[4];
-      ldmatrix_x4_trans(b, v_tile + further<$(v_pitch)>(at.v, kk * 16, chunk));
-#pragma unroll
-      for (int i = 0; i < 4; i++) words[chunk + i / 2][i % 2] = b[i];
-    }
-//|   if l.chunks_v % 2 == 1 then
-    ldmatrix_x2_trans(words[CHUNKS_V - 1][0], words[CHUNKS_V - 1][1], v_tile + at.last_v + kk * 16 * $(v_pitch) * 16);
-//|   end
-    u32 of_keys[2];
-//|   if vd then
-    u32 scale[2][V_SCALES_OF_ROW];  // of keys 2t and 2t + 1, and of those 8 further
-//|     if shuffled then
-//|       for b = 0, vd - 1 do
-//|         local byte = place.scale_at(V, b)
-#pragma unroll
-    for (int i = 0; i < 2; i++) scale[i][$(b)] = __shfl_sync(~0u, words[$(byte // 16)][i], $(byte % 16 * 2) + at.v_scales);
-//|       end
-//|     else
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-      VBlocksOfTwo of;
-      load_scales_of_two(of, v_tile, kk * 16 + i * 8 + at.t * 2, at);
-#pragma unroll
-      for (int b = 0; b < V_SCALES_OF_ROW; b++) scale[i][b] = of.of.scale[b];
-    }
-//|     end
-    u32 top = 0;
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-#pragma unroll
-      for (int b = 0; b < V_SCALES_OF_ROW; b++) top = larger_f16x2(top, scale[i][b]);
-    if (__any_sync(~0u, (top & 0xffff) > power.limit || top >> 16 > power.limit)) raise_limit(power, o, top);
-#pragma unroll
-    for (int i = 0; i < 2; i++) of_keys[i] = pack_f16x2(s[0][2 * kk + i][0] * power.up, s[0][2 * kk + i][1] * power.up);
-//|   else
-#pragma unroll
-    for (int i = 0; i < 2; i++) of_keys[i] = pack_f16x2(s[0][2 * kk + i][0], s[0][2 * kk + i][1]);
-//|   end
-//|   for b = 0, I.blocks - 1 do
-    {
-//|     if vd then
-      const u32 of_block[2] = {mul_f16x2(of_keys[0], scale[0][$(b)]), mul_f16x2(of_keys[1], scale[1][$(b)])};
-//|     else
-      const u32(&of_block)[2] = of_keys;
-//|     end
-#pragma unroll
-      for (int i = 0; i < $(I.chunks); i++) {
-        const int chunk = $(I.first[b]) + i;
-        if (chunk >= CHUNKS_V) break;
-        u32 lo[V_WORD], hi[V_WORD];
-        integers_of_columns(lo, words[chunk][0]);
-        integers_of_columns(hi, words[chunk][1]);
-#pragma unroll
-        for (int r = 0; r < V_WORD; r += 2) {
-          const u32 of_v[4] = {lo[r], lo[r + 1], hi[r], hi[r + 1]};
-          mma_full(o[0][$(b * I.rows) + i * (V_WORD / 2) + r / 2], of_v, of_block[0], of_block[1]);
-        }
-      }
-//|   local lower = V.bits == 8 and "0x00800080" or "0x00080008"
-      const u32 more[4] = {$(lower), 0x00800080, $(lower), 0x00800080};
-      mma_full(o[0][EXCESS + $(b)], more, of_block[0], of_block[1]);
-    }
-//|   end
-  }
-}
+//|   integers.accumulate()
 //| else
 //| if l.half then
 // O^T += V^T P^T. Block (chunk * V_WORD + r) / 2 of O has registers r and r + 1 of its words, for even r, as rows g and g + 8.
