@@ -168,8 +168,9 @@ decode.constraints = {
   end, upto = "ctas", search = true },
 }
 
--- Shared memory, in bytes from its start: the buffers of the groups, (m, l) of their rows, and words that the block shares.
-function decode.layout(p, c, a)
+-- Shared memory, in bytes from its start: the buffers of the groups, (m, l) of their rows, and words that the block shares. wide: codes become
+-- fp16 there, for wgmma.
+function decode.layout(p, c, a, wide)
   local heads = heads_of(c)
   local groups = c.key_warps * heads
   local l = { warps = c.row_warps * groups, ctas = c.ctas, heads = heads > 1 and heads or nil, pack = 1, pdl = a.cc >= 90, stream = true }
@@ -222,6 +223,10 @@ function decode.layout(p, c, a)
     l.stage = round_up(l.v_scales + (p.v_scale == 2 and scales or 0), 128)  -- chunks are found by exclusive or
   end
   l.group = c.stages * l.stage
+  if l.low and wide then  -- K and V of a group in fp16, as boxes of wgmma
+    l.widened = round_up(l.group, 1024)
+    l.group = l.widened + c.bk * (p.d + p.dv) * 2
+  end
   -- Where a tile ends, a group leaves its O in the buffer that it has just read, if that is large enough.
   l.exchange, l.exchange_stride, l.overlay = 0, l.group, exchange <= l.stage
   l.bytes = groups * l.group
@@ -427,12 +432,16 @@ function decode.work(p, c, a, l, sq)
   local chain = 640 + link * (c.bk // 16) * rows_warp * (p.d + p.dv) / 256
   local products = 3.7 * flops / a.mma16_flop
   if l.boxed then chain, products = 1030 + 7 * c.bk, 2.9 * flops / a.wgmma16_flop end
-  if l.low then chain = 1.4 * chain end  -- not measured: unpacking stands between a load and its products
+  if l.widened then
+    chain = chain + 250 + c.bk * (p.d * l.cost_k + p.dv * l.cost_v) / 32
+  elseif l.low then
+    chain = 1.4 * chain
+  end  -- not measured: unpacking stands between a load and its products
   local issue = math.max(chain, c.ctas * products) + program
   local is_bound = a.hbm_gbs > 4000 and math.min(p.d, p.dv) > 64 and l.half and (l.low.k.bits == 4 or l.low.v.bits == 4)
   if is_bound and l.low.k.has_scale then
     issue = math.max(chain, unpacking(p, c, l)) + program
-  elseif l.low then  -- each warp of rows unpacks all keys of its group
+  elseif l.low and not l.widened then  -- each warp of rows unpacks all keys of its group
     issue = issue + c.ctas * c.bk * c.key_warps * heads * c.row_warps * (p.d * l.cost_k + p.dv * l.cost_v) / 128
   end
   return decode.stream(p, c, a, issue, sq, l.boxed)
