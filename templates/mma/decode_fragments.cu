@@ -208,15 +208,7 @@ struct WarpRows {
         if (r < rows) {
           if (at.t == 0) states[r] = make_float2(state[m][h].m, l);
 //| if l.half then
-//| elseif l.widened then
-          const float of_o = v_factor$(p.v_scale == 2 and " * v_top" or "");
-#pragma unroll
-          for (int v = 0; v < VB; v++) {
-//|   local function by(i) return p.v_scale == 4 and (" * of_column(v * 8 + at.t * 2 + %d)"):format(i) or "" end
-            *(float2 *)(exchange + exchange_offset(r, v % 4 * 4 + at.t) + v / 4 * 128) =
-                make_float2(o[m][v][2 * h] * of_o$(by(0)), o[m][v][2 * h + 1] * of_o$(by(1)));
-          }
-//| elseif l.low and l.low.v.block == 1 then
+//| elseif l.low and not l.widened and l.low.v.block == 1 then
           const float of_o = v_factor$(p.v_scale == 2 and " * v_top" or "");
 #pragma unroll
           for (int chunk = 0; chunk < CHUNKS_V; chunk++)
@@ -227,6 +219,14 @@ struct WarpRows {
                   make_float4(even[2 * h] * of_o$(by(0)), odd[2 * h] * of_o$(by(1)),
                               even[2 * h + 1] * of_o$(by(2)), odd[2 * h + 1] * of_o$(by(3)));
             }
+//| elseif l.widened then
+          const float of_o = v_factor$(p.v_scale == 2 and " * v_top" or "");
+#pragma unroll
+          for (int v = 0; v < VB; v++) {
+//|   local function by(i) return p.v_scale == 4 and (" * of_column(v * 8 + at.t * 2 + %d)"):format(i) or "" end
+            *(float2 *)(exchange + exchange_offset(r, v % 4 * 4 + at.t) + v / 4 * 128) =
+                make_float2(o[m][v][2 * h] * of_o$(by(0)), o[m][v][2 * h + 1] * of_o$(by(1)));
+          }
 //| elseif not l.low then
 #pragma unroll
           for (int v = 0; v < VB; v++)
