@@ -168,8 +168,8 @@ decode.constraints = {
   end, upto = "ctas", search = true },
 }
 
--- Shared memory, in bytes from its start: the buffers of the groups, (m, l) of their rows, and words that the block shares. wide: codes become
--- fp16 there, for wgmma.
+-- Shared memory, in bytes from its start: the buffers of the groups, (m, l) of their rows, and words that the block shares. wide: codes
+-- become fp16 there, for wgmma.
 function decode.layout(p, c, a, wide)
   local heads = heads_of(c)
   local groups = c.key_warps * heads
