@@ -17,7 +17,7 @@ return decode.family {
   start = function(p, a)
     local tiles = {}
     for _, bk in ipairs({ 64, 128 }) do tiles[#tiles + 1] = { br = 64, bk = bk, row_warps = 4, key_warps = 2 } end
-    return decode.starts(tiles, "second_kernel", codes(p.kv, a.cc) and decode.usual_low(p) or nil)
+    return decode.starts(tiles, "second_kernel", codes(p.kv, a.cc) and { { 2, 1, 1 }, { 3, 1, 1 }, { 3, 1, 8 } } or nil)
   end,
 
   supports = function(p, a)
