@@ -26,6 +26,7 @@ CLASSES = (
     ("decode", "-t bf16 -d 128 --mask none --sq 1 -b 3 -H 8 --kv-heads 2", 1, 4000, None),
     ("pages", "-t fp16 -d 128 --mask causal --sq 3 -b 3 -H 8 --kv-heads 4 --features lengths,pages --page 16", 3, 3000, "token"),
     ("many heads", "-t bf16 -d 64 --mask none --sq 1 -b 2 -H 16 --kv-heads 16 --features lengths", 1, 3000, "folded"),
+    ("few rows", "-t bf16 -d 128 --mask causal --sq 12 -b 2 -H 8 --kv-heads 2 --features lengths", 12, 1500, "token"),
     ("prompt", "-t bf16 -d 128 --mask causal -b 1 -H 4 --kv-heads 2", 20, 400, "channel"),
 )
 
@@ -62,7 +63,7 @@ def run(name, commands, limit):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--formats", type=lambda s: s.split(","), default=FORMATS, metavar="F,..", help=", ".join(FORMATS))
-    p.add_argument("--lengths", type=int, default=16, metavar="N", help="problems of a class (default 16: 640 of all)")
+    p.add_argument("--lengths", type=int, default=16, metavar="N", help="problems of a class (default 16: 800 of all)")
     p.add_argument("--device", help="as of fagen verify")
     p.add_argument("--fagen", default=shutil.which("fagen") or "bin/fagen", metavar="FILE", help="the command (default: on PATH, or bin/fagen)")
     p.add_argument("--sanitizer", default="", metavar="COMMAND", help="what runs the command, as 'compute-sanitizer --error-exitcode 1'")

@@ -9,6 +9,7 @@
 #define PACKED FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PACKED, 0, NULL, 0
 #define HALF "decode_mma:br=8,bk=16,key_warps=2,ctas=1,min_turns=1,row_warps=1,stages=3,kv_lanes=1,sm_shares=1,combine=0"
 #define FOUR "decode_mma:br=4,bk=16,key_warps=2,ctas=1,min_turns=1,row_warps=1,stages=3,kv_lanes=1,sm_shares=1,combine=0"
+#define BOXES "decode_wgmma:br=64,bk=32,row_warps=4,key_warps=2,ctas=1,min_turns=1,stages=2,kv_lanes=1,sm_shares=2,combine=1"
 #define HEAVY FA_VALUES_HEAVY, FA_HIDDEN_NAN, FA_LAYOUT_PACKED, 0, NULL, 0
 #define MMA(keys, rest) "decode_mma:br=16,bk=16,key_warps=" #keys ",ctas=1,min_turns=1,row_warps=1,stages=3,kv_lanes=1," rest
 
@@ -55,6 +56,10 @@ const scene low_scenes[] = {
     { "limbs_columns", "bf16,d=64,mask=none,b=2,hq=4,hkv=2,kv=s8,k_scale=4,v_scale=4", FOUR, 2, 100, NONE, WITH(NULL) },
     { "limbs_q4", "fp16,d=64,mask=none,align=4,b=2,hq=8,hkv=4,kv=q4_0", FOUR, 1, 100, NONE, HEAVY },
     { "limbs_tokens", "bf16,d=64,mask=none,features=lengths,b=3,hq=4,hkv=2,kv=s8,k_scale=2,v_scale=2", FOUR, 2, 150, NONE, WITH(&many) },
+    { "boxes", "bf16,d=64,mask=causal,b=3,hq=16,hkv=1,kv=e4m3,k_scale=1,v_scale=1", BOXES, 3, 250, NONE, WITH(NULL) },
+    { "boxes_tokens", "fp16,d=128,dv=64,mask=none,features=lengths,b=3,hq=24,hkv=1,kv=s8,v=e5m2,k_scale=2,v_scale=2", BOXES, 1, 150, NONE,
+      WITH(&many) },
+    { "boxes_columns", "bf16,d=64,mask=none,b=2,hq=24,hkv=1,kv=e5m2,v=s8,k_scale=4,v_scale=4", BOXES, 1, 150, NONE, WITH(NULL) },
     { "q5", "fp16,d=64,mask=none,b=2,hq=2,hkv=1,kv=q5_0,v=q5_1", MMA(2, "sm_shares=1,combine=0"), 2, 100, NONE, WITH(NULL) },
     { "q5_1", "bf16,d=64,mask=none,b=2,hq=2,hkv=1,kv=q5_1,v=q5_0", MMA(2, "sm_shares=1,combine=0"), 2, 100, NONE, WITH(NULL) },
     { "table", "bf16,d=64,mask=none,b=2,hq=2,hkv=1,kv=iq4_nl,v=q4_1", MMA(2, "sm_shares=1,combine=0"), 2, 100, NONE, WITH(NULL) },
@@ -75,6 +80,7 @@ const scene low_scenes[] = {
 #define L "decode_loader.cu"
 #define U "unpack.cu"
 #define W "widen.cu"
+#define X "wgmma_products.cu"
 
 const mutation low_mutations[] = {
     { "all heads of a block are its first", "decode_split.cu", "int side = (int)threadIdx.x / HEAD_THREADS", "int side = 0", 0, "heads" },
@@ -181,6 +187,22 @@ const mutation low_mutations[] = {
     { "the lower numbers of a table stand for the upper ones", U, "codes >> 1 & 0x4444 | 0x3210", "0x3210", 0, "table" },
     { "signs of four-bit floats are lost", U, "(x << 12 & 0x80008000) | ", "", 0, "shares" },
     { "scales of e4m3 are half", U, "\"0x58005800\" or", "\"0x54005400\" or", 0, "shares" },
+    { "in boxes: nobody waits for the others' codes", F,
+      "    asm volatile(\"bar.sync %0, %1;\" ::\"r\"((int)threadIdx.x / GROUP_THREADS + 1), \"n\"(GROUP_THREADS) : \"memory\");\n//| "
+      "else\n",
+      "//| else\n", 0, "boxes" },
+    { "in boxes: wgmma is not told of stores", F, "    fence_async();\n", "", 0, "boxes" },
+    { "in boxes: chunks are not swizzled", X, "((chunk * 2 + j) ^ row) % 8 * 16", "(chunk * 2 + j) % 8 * 16", 0, "boxes" },
+    { "in boxes: a pair of rows is one", X, "i / (2 * N) * 2 + x / 4 % 2", "i / (2 * N) * 2", 0, "boxes" },
+    { "in boxes: V is K", X, "(wide + WIDE_K, codes + K_TILE,", "(wide + WIDE_K, codes,", 0, "boxes boxes_columns" },
+    { "in boxes: columns of Q are exchanged", Q, "query_pair(from, ks * 16 + x * 8 + t * 2, real)",
+      "query_pair(from, ks * 16 + 8 - x * 8 + t * 2, real)", 0, "boxes boxes_tokens" },
+    { "in boxes: columns of Q have other ones' scales", Q, "const int i = ks * 16 + x * 8 + t * 2, j = i + 1;",
+      "const int i = ks * 16 + x * 8 + t * 2, j = i;", 0, "boxes_columns" },
+    { "in boxes: columns of O have the scales of the next ones", F, "of_column(v * 8 + at.t * 2 + %d)",
+      "of_column(v * 8 + at.t * 2 + 1 - %d)", 0, "boxes_columns" },
+    { "in boxes: scales of K's tokens are V's", F, "of_keys(codes .. \" + K_SCALES\")", "of_keys(codes .. \" + V_SCALES\")", 0,
+      "boxes_tokens" },
     { "widened: tokens of a page are the next ones", W, "token = key % p.page_size", "token = (key + 1) % p.page_size", 0, "wide_pages" },
     { "widened: pages are the first sequence's", W, "p.page_table[index * (long long)p.page_table_stride", "p.page_table[0", 0,
       "wide_pages" },

@@ -191,10 +191,13 @@ return {
     local busy = math.min(1, items / (a.sm_count * l.per_sm * (l.threads // l.lanes)))
     local issued = busy * items * l.lanes / 32 * instructions / (a.sm_count * rate)
     local bytes = tokens * (rows + lists)
+    local l2_speed = math.max(1 / 64, math.min(1, at_work * way / 32768))
+    -- What is slower of memory and of the L2 is divided by it.
+    local stream = bytes * a.clock_ghz * math.max(1 / a.hbm_gbs, 1 / (a.l2_gbs * l2_speed))
     local append = {
       bytes = bytes,
-      l2_speed = math.max(1 / 64, math.min(1, at_work * way / 32768)),
-      efficiency = math.max(1 / 64, math.min(1, bytes * a.clock_ghz / a.hbm_gbs / issued)),
+      l2_speed = l2_speed,
+      efficiency = math.max(1 / 64, math.min(1, stream / issued)),
       -- one item alone; and each reads the slots of half the tokens, 32 bytes a clock and SM
       latency = 600 + 3 * instructions + (p.has_slots and c.claims == 0 and items * tokens * 4 / (32 * a.sm_count) or 0),
     }

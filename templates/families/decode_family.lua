@@ -168,8 +168,9 @@ decode.constraints = {
   end, upto = "ctas", search = true },
 }
 
--- Shared memory, in bytes from its start: the buffers of the groups, (m, l) of their rows, and words that the block shares.
-function decode.layout(p, c, a)
+-- Shared memory, in bytes from its start: the buffers of the groups, (m, l) of their rows, and words that the block shares. wide: codes
+-- become fp16 there, for wgmma.
+function decode.layout(p, c, a, wide)
   local heads = heads_of(c)
   local groups = c.key_warps * heads
   local l = { warps = c.row_warps * groups, ctas = c.ctas, heads = heads > 1 and heads or nil, pack = 1, pdl = a.cc >= 90, stream = true }
@@ -222,6 +223,10 @@ function decode.layout(p, c, a)
     l.stage = round_up(l.v_scales + (p.v_scale == 2 and scales or 0), 128)  -- chunks are found by exclusive or
   end
   l.group = c.stages * l.stage
+  if l.low and wide then  -- K and V of a group in fp16, as boxes of wgmma
+    l.widened = round_up(l.group, 1024)
+    l.group = l.widened + c.bk * (p.d + p.dv) * 2
+  end
   -- Where a tile ends, a group leaves its O in the buffer that it has just read, if that is large enough.
   l.exchange, l.exchange_stride, l.overlay = 0, l.group, exchange <= l.stage
   l.bytes = groups * l.group
@@ -330,11 +335,31 @@ local APART_TWO_4, APART_ROWS_SHORT_4, APART_LANES_4 = 1.25, 0.985, 1.5
 local ROWS_SHORT_KEYS = 1.06
 -- Rows of a byte for an element, without scales of tokens. On an H100, of eight races of e4m3.
 local APART_BYTES = { [2] = 1, [4] = 0.985, [8] = 1.01 }
-local function apart(p, c, a, low)
+-- On an H200, of 13 races of e4m3: rows of whole lines, where one head at a time does better while all keys are less than FEW_BYTES.
+local IN_L2 = 2e7 -- bytes of which neighbouring heads find the lines in the L2, in whatever order they are read
+local APART_BYTES_FAST, FEW_BYTES, APART_FEW = { [1] = 1.03, [2] = 1, [4] = 0.985, [8] = 1.01 }, 8e7, 0.97
+-- Rows of 64 by 64 keys there, four heads: as one piece; each for itself, which a walk of many keys brings out of step; more buffers than
+-- three, where eight heads are walked side by side by other blocks.
+local SHORT_ROWS, SHORT_FEW, SHORT_SOME, SHORT_MANY, SHORT_BUFFERS = 0.93, 0.91, 0.945, 1.1, 1.07
+-- walked: keys that a block has one after the other; kv: bytes of K and V.
+local function apart(p, c, a, low, walked, kv)
   if not low or p.hkv == 1 then return 1 end
   local heads = heads_of(c)
   local few_4 = c.br == 4 and low.k.bits == 4
   if few_4 and heads == 2 and p.d > 64 then return APART_TWO_4 end
+  local tokens = p.k_scale == 2 or p.v_scale == 2
+  local bytes = low.k.block == 1 and low.v.block == 1 and not tokens
+  if bytes and c.br == 64 and is_narrow(p, low) and kv < IN_L2 then return APART_LANES end
+  if bytes and a.hbm_gbs > 4000 then
+    if heads == 4 and c.bk == 64 and math.max(p.d, p.dv) <= 64 then
+      if (c.token_rows or 0) > 0 then return SHORT_ROWS end
+      return walked <= 1536 and SHORT_FEW or walked < 6144 and SHORT_SOME or SHORT_MANY
+    end
+    if is_narrow(p, low) and heads == 1 and (c.kv_lanes > 1 or kv < IN_L2) then
+      return APART_LANES * (c.bk >= 32 and c.stages > 3 and SHORT_BUFFERS or 1)
+    end
+    if not is_narrow(p, low) then return heads == 1 and kv < FEW_BYTES and APART_FEW or APART_BYTES_FAST[heads] end
+  end
   if (c.token_rows or 0) > 0 then
     local short = p.d <= 64 and c.bk < 64 and ROWS_SHORT_KEYS or 1
     local short_4 = a.hbm_gbs > 4000 and low.k.bits == 4 and p.d <= 64
@@ -342,9 +367,8 @@ local function apart(p, c, a, low)
     if a.hbm_gbs > 4000 then return short * ((p.d > 64 and APART_ROWS_FAST or APART_ROWS_SHORT)[heads] or 1) end
     return short * (heads == 8 and 1 or low.k.bits == 4 and c.ctas > 1 and APART_ROWS_4 or APART_ROWS)
   end
-  local tokens = p.k_scale == 2 or p.v_scale == 2
-  local bytes = a.hbm_gbs < 4000 and low.k.block == 1 and low.v.block == 1
-  if is_narrow(p, low) and not (bytes and not tokens and heads == 4) then
+  bytes = bytes and a.hbm_gbs < 4000
+  if is_narrow(p, low) and not (bytes and heads == 4) then
     if heads == 1 and c.kv_lanes > 1 and few_4 then return APART_LANES_4 end
     return heads == 1 and c.kv_lanes > 1 and APART_LANES or APART[heads] or 1
   end
@@ -393,7 +417,9 @@ function decode.stream(p, c, a, iteration, sq, boxed)
     local kept = KEPT_MOST * math.max(0, math.min(1, 2 - kv / (KEPT * a.l2_bytes)))
     slower = slower * (1 - kept)
   end
-  local stream = slower * seconds * apart(p, c, a, low_bits(p, a.cc)) / math.min(1, flight / (heads > 1 and 24576 or 49152)) / balance ^ 0.83
+  local walked = math.min(keys, share * c.bk * c.key_warps)
+  local under_way = math.min(1, flight / (heads > 1 and 24576 or 49152))
+  local stream = slower * seconds * apart(p, c, a, low_bits(p, a.cc), walked, kv) / under_way / balance ^ 0.83
   local compute = share * c.sm_shares * iteration / (a.clock_ghz * 1e9)
   local efficiency = math.min(2, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
   local latency = 1180 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
@@ -438,12 +464,16 @@ function decode.work(p, c, a, l, sq)
   local chain = 640 + link * (c.bk // 16) * rows_warp * (p.d + p.dv) / 256
   local products = 3.7 * flops / a.mma16_flop
   if l.boxed then chain, products = 1030 + 7 * c.bk, 2.9 * flops / a.wgmma16_flop end
-  if l.low then chain = 1.4 * chain end  -- not measured: unpacking stands between a load and its products
+  if l.widened then
+    chain = chain + c.bk * (p.d + p.dv) / 5  -- of three races on an H200
+  elseif l.low then
+    chain = 1.4 * chain
+  end  -- not measured: unpacking stands between a load and its products
   local issue = math.max(chain, c.ctas * products) + program
   local is_bound = a.hbm_gbs > 4000 and math.min(p.d, p.dv) > 64 and l.half and (l.low.k.bits == 4 or l.low.v.bits == 4)
   if is_bound and l.low.k.has_scale then
     issue = math.max(chain, unpacking(p, c, l)) + program
-  elseif l.low then  -- each warp of rows unpacks all keys of its group
+  elseif l.low and not l.widened then  -- each warp of rows unpacks all keys of its group
     issue = issue + c.ctas * c.bk * c.key_warps * heads * c.row_warps * (p.d * l.cost_k + p.dv * l.cost_v) / 128
   end
   return decode.stream(p, c, a, issue, sq, l.boxed)

@@ -1,7 +1,7 @@
 //| needs "c.bk c.br c.combine c.ctas c.key_warps c.kv_lanes c.min_turns c.named c.row_warps c.stages l.boxed? l.bytes l.chunks"
 //| needs "l.chunks_v l.dots? l.ends l.exchange l.exchange_stride l.found? l.group l.held? l.merge_threads l.next l.overlay l.pdl"
 //| needs "l.floats? l.half? l.heads? l.integers_v? l.q? l.k_scales? l.low? l.ob? l.stage l.tokens? l.v_scales?"
-//| needs "l.section? l.segment_digits? l.segments_digits? l.slices l.slots? l.states l.sums? l.vb l.walk l.words"
+//| needs "l.section? l.segment_digits? l.segments_digits? l.slices l.slots? l.states l.sums? l.vb l.walk l.widened? l.words"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- the problem ----
@@ -87,6 +87,9 @@ constexpr int K_TILE = BC * CHUNKS * 16, STAGE = K_TILE + BC * CHUNKS_V * 16;  /
 // words that the block shares.
 constexpr int SMEM_GROUP = $(l.group), SMEM_O = $(l.exchange), SMEM_O_GROUP = $(l.exchange_stride);
 constexpr int SMEM_STATES = $(l.states), SMEM_WORDS = $(l.words);
+//| if l.widened then
+constexpr int WIDE = $(l.widened), WIDE_K = BC * D * 2;  // where a group's K and V lie in fp16; bytes of K
+//| end
 //| if l.half then
 constexpr int SMEM_Q = $(l.q);         // Q of the tile, as lanes take it
 //| end
@@ -155,7 +158,7 @@ constexpr bool PAIRS_V = false;
 //| end
 __device__ __forceinline__ void group_arrived(int group) {
   cp_async_wait<STAGES - 2>();
-//| if l.boxed then
+//| if l.boxed and not l.low then
   fence_async();
 //| end
 //| if l.tokens then
@@ -245,16 +248,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
       // The first chunks of the head's rows.
       const u32 k_tile = buffers + stage * STAGE + (side * K_BYTES & -16);
       const u32 v_tile = buffers + stage * STAGE + K_TILE + (side * V_BYTES & -16);
+//| elseif l.widened then
+      const u32 codes = buffers + stage * STAGE, wide = buffers + WIDE;
 //| else
       const u32 k_tile = buffers + stage * STAGE, v_tile = k_tile + K_TILE;
 //| end
       const int block = tile.first_block + iteration * GROUPS + $(key_group);
+//| local tiles = l.widened and "codes, wide" or "k_tile, v_tile"
 //| if pr.scans then
       const int is = classes.at(iteration, look);
-      if (is != 0) rows.attend(p, sequence, tile, block, is == 1, k_tile, v_tile);
+      if (is != 0) rows.attend(p, sequence, tile, block, is == 1, $(tiles));
 //| else
       if (block >= tile.range.block_lo && block <= tile.range.block_hi)
-        rows.attend(p, sequence, tile, block, $(pr.is_cut("tile.range")), k_tile, v_tile);
+        rows.attend(p, sequence, tile, block, $(pr.is_cut("tile.range")), $(tiles));
 //| end
       last = free_stage = stage;
       stage = stage == STAGES - 1 ? 0 : stage + 1;

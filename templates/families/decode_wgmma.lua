@@ -5,6 +5,8 @@ local decode = include "families/decode_family.lua"
 
 return decode.family {
   doc = "split-KV attention of 64 query rows on wgmma (fp16, bf16): dense, packed, paged",
+  wide_q = true,
+  formats = "e4m3 e5m2 s8",
   tunables = {
     { "br", { 64 }, "B_r: query rows (queries x heads of a group) per tile" },
     { "bk", { 32, 64, 128 }, "keys that a warpgroup takes at a time" },
@@ -15,7 +17,7 @@ return decode.family {
   start = function(p, a)
     local tiles = {}
     for _, bk in ipairs({ 64, 128 }) do tiles[#tiles + 1] = { br = 64, bk = bk, row_warps = 4, key_warps = 2 } end
-    return decode.starts(tiles, "second_kernel")
+    return decode.starts(tiles, "second_kernel", codes(p.kv, a.cc) and { { 2, 1, 1 }, { 3, 1, 1 }, { 3, 1, 8 } } or nil)
   end,
 
   supports = function(p, a)
@@ -27,7 +29,7 @@ return decode.family {
   end,
 
   layout = function(p, c, a)
-    local l = decode.layout(p, c, a)
+    local l = decode.layout(p, c, a, true)
     l.boxed = true
     return l
   end,

@@ -1,7 +1,8 @@
-//| needs "l.half? l.heads? l.floats? l.integers_v? l.limbs? l.low? l.shifts_k? l.shifts_v? l.tokens?"
+//| needs "l.half? l.heads? l.floats? l.integers_v? l.limbs? l.low? l.shifts_k? l.shifts_v? l.tokens? l.widened?"
 //| local ob, halves = l.low and "OB" or "VB", l.half and 1 or 2
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| -- Scales of keys 2t and 2t + 1 of block n of keys, from `from` on.
+//| local codes = l.widened and "codes" or "k_tile"
 //| local by_token = p.k_scale == 2 or p.v_scale == 2
 //| local function of_keys(from) return ("load_shared_f32x2(%s + (n * 8 + at.t * 2) * 4)"):format(from) end
 //| if l.tokens then
@@ -104,9 +105,19 @@ struct WarpRows {
     }
   }
 
+//| if l.widened then
+  // One block of keys, whose buffer has codes: they become fp16 at `wide` first. masked: some row does not see all of them.
+  __device__ __forceinline__ void attend(const Params &p, const Sequence &sequence, const Tile &tile, int block, bool masked, u32 codes,
+                                         u32 wide) {
+    const u32 k_tile = wide, v_tile = wide + WIDE_K;
+    widen(wide, codes, (int)threadIdx.x % GROUP_THREADS);
+    fence_async();
+    asm volatile("bar.sync %0, %1;" ::"r"((int)threadIdx.x / GROUP_THREADS + 1), "n"(GROUP_THREADS) : "memory");
+//| else
   // One block of keys. masked: some row does not see all of them.
   __device__ __forceinline__ void attend(const Params &p, const Sequence &sequence, const Tile &tile, int block, bool masked, u32 k_tile,
                                          u32 v_tile) {
+//| end
     float s[MB][NB][4];
     scores(s, q, $(l.limbs and "factor[0], " or "")k_tile, $(floats and "k_floats, " or "")at);
 //| if l.low then
@@ -121,7 +132,7 @@ struct WarpRows {
 //|   if p.k_scale == 2 then
 #pragma unroll
     for (int n = 0; n < NB; n++) {
-      const float2 scale = $(of_keys("k_tile + K_SCALES"));
+      const float2 scale = $(of_keys(codes .. " + K_SCALES"));
 #pragma unroll
       for (int m = 0; m < MB; m++)
 #pragma unroll
@@ -134,12 +145,12 @@ struct WarpRows {
     if (masked) apply_mask(s, p, sequence$(pr.ends_argument), tile.row + row, block, at);
     softmax(s, o, state, $(pr.unit_log2));
 //| if p.v_scale == 2 then
-    scale_probabilities(s, k_tile + V_SCALES);
+    scale_probabilities(s, $(codes) + V_SCALES);
 //| end
 //| if I then
     accumulate(o, s, $(power and "power, " or "")v_tile, at);
 //| else
-//|   if l.low then
+//|   if l.low and not l.widened then
     Probabilities probabilities;
 //|   else
     u32 probabilities[MB][P_STEPS][4];
@@ -197,7 +208,7 @@ struct WarpRows {
         if (r < rows) {
           if (at.t == 0) states[r] = make_float2(state[m][h].m, l);
 //| if l.half then
-//| elseif l.low and l.low.v.block == 1 then
+//| elseif l.low and not l.widened and l.low.v.block == 1 then
           const float of_o = v_factor$(p.v_scale == 2 and " * v_top" or "");
 #pragma unroll
           for (int chunk = 0; chunk < CHUNKS_V; chunk++)
@@ -208,6 +219,14 @@ struct WarpRows {
                   make_float4(even[2 * h] * of_o$(by(0)), odd[2 * h] * of_o$(by(1)),
                               even[2 * h + 1] * of_o$(by(2)), odd[2 * h + 1] * of_o$(by(3)));
             }
+//| elseif l.widened then
+          const float of_o = v_factor$(p.v_scale == 2 and " * v_top" or "");
+#pragma unroll
+          for (int v = 0; v < VB; v++) {
+//|   local function by(i) return p.v_scale == 4 and (" * of_column(v * 8 + at.t * 2 + %d)"):format(i) or "" end
+            *(float2 *)(exchange + exchange_offset(r, v % 4 * 4 + at.t) + v / 4 * 128) =
+                make_float2(o[m][v][2 * h] * of_o$(by(0)), o[m][v][2 * h + 1] * of_o$(by(1)));
+          }
 //| elseif not l.low then
 #pragma unroll
           for (int v = 0; v < VB; v++)
@@ -280,7 +299,7 @@ struct WarpRows {
 //|   end
       }
     }
-//| elseif l.low and l.low.v.block > 1 then
+//| elseif l.low and not l.widened and l.low.v.block > 1 then
     // Columns lie where V's blocks have them: each is found once, for both rows.
     const float of_o = v_factor$(p.v_scale == 2 and " * v_top" or "");
     const int t = opaque(at.t);

@@ -1,4 +1,4 @@
-//| needs "l.half? l.heads? l.limbs? l.low l.shifts_k"
+//| needs "l.half? l.heads? l.limbs? l.low l.shifts_k l.widened?"
 //| local K = l.low.k
 // ---- Q, straight from global memory, in the order of K's codes ----
 
@@ -70,8 +70,12 @@ __device__ __forceinline__ void narrow_wide(u32 (&full)[$(l.half and "Q_PAIRS" o
 //|     return ("k_element_at(byte + 2 * r + %d, 0)"):format(half)
 //|   end
   auto both = [&](u32 word, int ks, int x) {
+//|   if l.widened then
+    const int i = ks * 16 + x * 8 + t * 2, j = i + 1;
+//|   else
     const int r = ks % (K_WORD / 2) * 2 + x, byte = ks / (K_WORD / 2) * 16 + t * 4$(l.shifts_k and " - at.k_shift" or "");
     const int i = $(element(0)), j = $(element(1));
+//|   end
     float2 y;
 //|   if wide then
     y.x = real && i >= 0 && i < D ? from[i] : 0.f;
@@ -282,9 +286,13 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
       for (int ks = 0; ks < K_STEPS; ks++)
 #pragma unroll
         for (int x = 0; x < 2; x++) {
+//|   if l.widened then
+          q.full[m][ks][h + 2 * x] = query_pair(from, ks * 16 + x * 8 + t * 2, real);
+//|   else
           // Register r of the words of chunk ks / (K_WORD / 2).
           const int r = ks % (K_WORD / 2) * 2 + x, byte = ks / (K_WORD / 2) * 16 + t * 4$(l.shifts_k and " - at.k_shift" or "");
           q.full[m][ks][h + 2 * x] = $(register_of("byte", "r"));
+//|   end
         }
 //| end
       factor[m][h] = scale;

@@ -1,4 +1,4 @@
-//| needs "l.boxed? l.copier? l.copiers? l.integer? l.lines?"
+//| needs "l.boxed? l.copier? l.copiers? l.integer? l.lines? l.low?"
 // ---- tiles in shared memory ----
 // A tile is ROWS dense rows of CHUNKS 16-byte chunks. Chunk c of row r lies at chunk c ^ swizzle(r): the eight rows that one
 // phase of ldmatrix reads, and the eight chunks that one phase of a copy writes, then fall into different bank groups for every
@@ -17,7 +17,7 @@ __device__ __forceinline__ int swizzle(int row) {
 }
 
 // Byte offset of a chunk in its tile.
-//| if l.boxed then
+//| if l.boxed and not l.low then
 // The tile is boxes of 64 columns, one after the other: rows of 8 chunks, as wgmma reads them.
 template <int CHUNKS, bool PAIRS = false>
 __device__ __forceinline__ u32 tile_offset(int row, int chunk) {

@@ -1,4 +1,4 @@
-//| needs "c.bk l.chunks l.vb"
+//| needs "c.bk l.chunks l.low? l.vb"
 // ---- the two products of a warpgroup on wgmma: S = Q K^T and O += P V, both with A in registers ----
 // K and V lie in shared memory as boxes of 64 columns: rows of 128 bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous
 // Warpgroup Level Matrix Shared Memory Layout"). The accumulators of a warp are those of mma.sync for its 16 rows.
@@ -15,10 +15,12 @@
 //| end
 //| local asm = include("machine/asm_operands.lua")
 //| local NS, NO = c.bk // 2, l.vb * 4
+//| local steps = l.low and l.chunks or l.chunks // 2  -- of sixteen columns
+//| local of = l.low and { dtype = "fp16" } or p
 
 __device__ __forceinline__ int key_of_column(int x) { return x; }
 constexpr bool PAIRS_V = false;
-constexpr int K_STEPS = CHUNKS / 2;  // of sixteen columns
+constexpr int K_STEPS = $(l.low and "CHUNKS" or "CHUNKS / 2");  // of sixteen columns
 
 // The row and the column of the accumulators that a lane begins with.
 struct Lane {
@@ -44,22 +46,47 @@ __device__ __forceinline__ u64 descriptor_across_rows(u32 address) {
   return SWIZZLE_128 << 62 | (u64)(8 * BOX_ROW / 16) << 32 | (u64)(BOX / 16) << 16 | (address & 0x3ffff) >> 4;
 }
 
+//| if l.low then
+// Codes of a group's buffer become fp16 in boxes, by all its threads. Of eight threads side by side four have chunks of one row and four of
+// the next: what they write lies in different banks.
+template <int N, class Unpack>
+__device__ __forceinline__ void widen_rows(u32 to, u32 codes, int thread, Unpack unpack) {
+#pragma unroll
+  for (int first = 0; first < BC * N; first += GROUP_THREADS) {
+    const int i = first + thread, x = i % (2 * N), row = i / (2 * N) * 2 + x / 4 % 2, chunk = x / 8 * 4 + x % 4;
+    const uint4 words = load_shared_x4(codes + tile_offset<N>(row, chunk));
+    const u32 of[4] = {words.x, words.y, words.z, words.w};
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+      u32 x[2], y[2];
+      unpack(x, of[2 * j]);
+      unpack(y, of[2 * j + 1]);
+      store_shared(to + (chunk / 4 * BC + row) * BOX_ROW + ((chunk * 2 + j) ^ row) % 8 * 16, make_uint4(x[0], x[1], y[0], y[1]));
+    }
+  }
+}
+// K and V of a buffer, for wgmma: `wide` is free, and all codes have arrived.
+__device__ __forceinline__ void widen(u32 wide, u32 codes, int thread) {
+  widen_rows<CHUNKS>(wide, codes, thread, [](u32(&h)[2], u32 word) { unpack_rows_$(l.low.k.name)(h, word); });
+  widen_rows<CHUNKS_V>(wide + WIDE_K, codes + K_TILE, thread, [](u32(&h)[2], u32 word) { unpack_rows_$(l.low.v.name)(h, word); });
+}
+//| end
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
 // S = Q K^T for the warpgroup's rows and the BC keys of one buffer.
 __device__ __forceinline__ void scores(float (&s)[MB][NB][4], QFragments &q, u32 k_tile, const Lane &) {
   const u64 k = descriptor_along_row(k_tile);
   asm volatile("wgmma.fence.sync.aligned;"
-      : $(operands(0, l.chunks // 2 * 4, '"+r"(q.full[0][#4][#1])'))
+      : $(operands(0, steps * 4, '"+r"(q.full[0][#4][#1])'))
       :
       : "memory");
 //| local rows, keys = {}, {}
-//| for ks = 0, l.chunks // 2 - 1 do
+//| for ks = 0, steps - 1 do
 //|   rows[#rows + 1] = asm.four(("q.full[0][%d]"):format(ks))
 //|   keys[#keys + 1] = ('"l"(k + (%d * BOX + %d) / 16)'):format(ks // 4, ks % 4 * 32)
 //| end
 //| local function s(i) return ("s[0][%d][%d]"):format(i // 4, i % 4) end
-  $(asm.products { to = s, n = NS, shape = asm.shape(p, c.bk), a = rows, b = keys, tail = "1, 1, 0", begins = true })
+  $(asm.products { to = s, n = NS, shape = asm.shape(of, c.bk), a = rows, b = keys, tail = "1, 1, 0", begins = true })
   wgmma_commit();
   asm volatile("wgmma.wait_group.sync.aligned 0;"
       : $(operands(0, NS, '"+f"(s[0][#4][#1])'))
@@ -67,14 +94,15 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], QFragments &q, u32
       : "memory");
 }
 
+//| local pack = l.low and "pack_f16x2" or "pack2"
 // P as A fragments, straight from the accumulators of S.
 __device__ __forceinline__ void to_fragments(u32 (&a)[MB][P_STEPS][4], const float (&s)[MB][NB][4]) {
 #pragma unroll
   for (int n = 0; n < NB; n += 2) {
-    a[0][n / 2][0] = pack2(s[0][n][0], s[0][n][1]);
-    a[0][n / 2][1] = pack2(s[0][n][2], s[0][n][3]);
-    a[0][n / 2][2] = pack2(s[0][n + 1][0], s[0][n + 1][1]);
-    a[0][n / 2][3] = pack2(s[0][n + 1][2], s[0][n + 1][3]);
+    a[0][n / 2][0] = $(pack)(s[0][n][0], s[0][n][1]);
+    a[0][n / 2][1] = $(pack)(s[0][n][2], s[0][n][3]);
+    a[0][n / 2][2] = $(pack)(s[0][n + 1][0], s[0][n + 1][1]);
+    a[0][n / 2][3] = $(pack)(s[0][n + 1][2], s[0][n + 1][3]);
   }
 }
 
@@ -92,7 +120,7 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][VB][4], u32 (&a)[MB][P
 //|   keys[#keys + 1] = ('"l"(v + %d * 16 * BOX_ROW / 16)'):format(kk)
 //| end
 //| local function o(i) return ("o[0][%d][%d]"):format(i // 4, i % 4) end
-  $(asm.products { to = o, n = NO, shape = asm.shape(p, NO * 2), a = rows, b = keys, tail = "1, 1, 1" })
+  $(asm.products { to = o, n = NO, shape = asm.shape(of, NO * 2), a = rows, b = keys, tail = "1, 1, 1" })
   wgmma_commit();
   asm volatile("wgmma.wait_group.sync.aligned 0;"
       : $(operands(0, NO, '"+f"(o[0][#4][#1])'))
