@@ -218,6 +218,7 @@ return masked {
     end, upto = "row_sums" },
     { "exp", function(p, c)
       if c.exp == 0 then return true end
+      if c.exp == 1 and c.schedule == c.named.schedule.exponents then return false, "nothing is left for turns at the exponentials" end
       return c.row_sums == 1, "P by multiply-adds is no float: its sums are products with ones"
     end, upto = "exp" },
     { "split", function(p, c)
