@@ -169,33 +169,43 @@ __device__ __forceinline__ u32 exp2_halves(float x, float y, u32 one) {
 }
 // Whether 2^x of eight keys of the `n`th is found by multiply-adds.
 __device__ constexpr bool by_fma(int n) { return n % EXP_SHARE == EXP_SHARE - 1; }
-// P of the scores in their place, of the keys whose P the special-function unit finds.
+// The first bits of 2^x in the place of scores.
+__device__ __forceinline__ void bits_by_fma(float &x, float &y, float shift, float scale_log2, float &sum, bool adds) {
+  if (adds) sum += probability(x, scale_log2, shift) + probability(y, scale_log2, shift);
+  const float scale = scale_log2 * (1.f / 32), offset = (EXP_OFFSET - shift) * (1.f / 32);
+  x = exp2_bits(x, scale, offset), y = exp2_bits(y, scale, offset);
+}
+//| if exps then
+// P of the scores in their place, where the special-function unit finds it.
+//| else
+// P of the scores in their place; where it is found by multiply-adds its first bits.
+//| end
 $(range)__device__ __forceinline__ void exponentials(float (&s)[NS], const float (&shift)[2], $(units), float (&sum)[2], bool adds) {
 #pragma unroll
   for (int n = $(of_first); n < $(of_last); n++)
-    if (!by_fma(n))
 #pragma unroll
-      for (int h = 0; h < 2; h++) {
-        float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
+    for (int h = 0; h < 2; h++) {
+      float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
+      if (by_fma(n)) {
+//| if not exps then
+        bits_by_fma(x, y, shift[h], scale_log2$(of_row), sum[h], adds);
+//| end
+      } else {
         x = probability(x, scale_log2$(of_row), shift[h]), y = probability(y, scale_log2$(of_row), shift[h]);
         if (adds) sum[h] += x + y;
       }
+    }
 }
-// The first bits of P of the others.
+//| if exps then
+// The first bits of P of the others, out of turn.
 $(range)__device__ __forceinline__ void other_exponentials(float (&s)[NS], const float (&shift)[2], $(units), float (&sum)[2], bool adds) {
-  float offset[2];
-#pragma unroll
-  for (int h = 0; h < 2; h++) offset[h] = (EXP_OFFSET - shift[h]) * (1.f / 32);
 #pragma unroll
   for (int n = $(of_first); n < $(of_last); n++)
     if (by_fma(n))
 #pragma unroll
-      for (int h = 0; h < 2; h++) {
-        float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
-        if (adds) sum[h] += probability(x, scale_log2$(of_row), shift[h]) + probability(y, scale_log2$(of_row), shift[h]);
-        x = exp2_bits(x, scale_log2$(of_row) * (1.f / 32), offset[h]), y = exp2_bits(y, scale_log2$(of_row) * (1.f / 32), offset[h]);
-      }
+      for (int h = 0; h < 2; h++) bits_by_fma(s[4 * n + 2 * h], s[4 * n + 2 * h + 1], shift[h], scale_log2$(of_row), sum[h], adds);
 }
+//| end
 //| else
 // P of the scores in their place.
 $(range)__device__ __forceinline__ void exponentials(float (&s)[NS], const float (&shift)[2], $(units)) {
@@ -449,7 +459,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         const float shift[2] = {shift_of(state[0].m, $(unit)) - RAISED, shift_of(state[1].m, $(unit)) - RAISED};
         float sum[2] = {0.f, 0.f};
         exponentials<0, FIRST>(s, shift, $(unit)$(fma and ", sum, adds" or ""));
-//| if fma then
+//| if fma and exps then
         other_exponentials<0, FIRST>(s, shift, $(unit), sum, adds);
 //| end
         to_operand<0, FIRST>(a, s, state$(fma and ", one" or l.ones and ", adds" or ""));
@@ -461,9 +471,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| if exps then
         hold_scores(s, idle_barrier(smem));
         pingpong_pass(wg);
-//| end
-//| if fma then
+//|   if fma then
         other_exponentials<FIRST, BC>(s, shift, $(unit), sum, adds);
+//|   end
 //| end
         to_operand<FIRST, BC>(a, s, state$(fma and ", one" or l.ones and ", adds" or ""));
         wgmma_fence(a);
@@ -485,9 +495,11 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| end
 //| if exps then
         pingpong_pass(wg);
+//|   if fma then
+        other_exponentials(s, shift, $(unit), sum, adds);
+//|   end
 //| end
 //| if fma then
-        other_exponentials(s, shift, $(unit), sum, adds);
         if (adds) state[0].l += sum[0], state[1].l += sum[1];
 //| end
       };
