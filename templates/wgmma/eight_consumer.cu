@@ -1,4 +1,4 @@
-//| needs "c.exp c.overlap c.schedule l.before l.beside l.integer l.key_scales l.ones l.parts l.raised l.row_scaled l.scaled l.transposes l.turned l.wide"
+//| needs "c.exp c.overlap c.schedule l.before l.first_keys l.beside l.integer l.key_scales l.ones l.parts l.raised l.row_scaled l.scaled l.transposes l.turned l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
 //| if l.transposes then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
@@ -7,6 +7,10 @@
 //| local turns, pingpong, exps = c.schedule > 0, c.schedule == 1, c.schedule == 2
 //| local ahead = c.overlap == 2
 //| local fma = c.exp > 0 -- some exponentials without the special-function unit
+//| local range, of_first, of_last, pairs_first, pairs_last = "", "0", "NS / 4", "0", "NS / 2" -- of which keys
+//| if l.first_keys then
+//|   range, of_first, of_last, pairs_first, pairs_last = "template <int FROM, int TO>\n", "FROM / 8", "TO / 8", "FROM / 4", "TO / 4"
+//| end
 //| local larger, quad_max = fma and "max_or_nan" or "fmaxf", fma and "quad_max_or_nan" or "quad_max"
 //| local two_walks = l.ones and l.before and not l.beside
 //| local sum, raw = "float", "s" -- what products of Q and K are summed up in
@@ -36,6 +40,21 @@ __device__ __forceinline__ void issue_scores($(sum) (&s)[NS], u32 q, u32 k) {
       wgmma_scores(s, qa, kb);
   }
 }
+//| if l.first_keys then
+// Issues T = P V of the keys [from, to), or T += P V of later ones.
+template <int FROM, int TO>
+__device__ __forceinline__ void issue_sums(float (&t)[$(nt)], const u32 (&a)[$(np)], u32 v) {
+  const u64 b = descriptor<KEY_BOX>(v);
+#pragma unroll
+  for (int i = FROM / 32; i < TO / 32; i++) {
+    const u64 vb = b + (i * 32 / KEY_BOX * $(l.ones and "TURNED" or "COLUMNS") * KEY_BOX + i * 32 % KEY_BOX) / 16;
+    if (i == 0)
+      wgmma_sums_first(t, a, vb);
+    else
+      wgmma_sums(t, a + 4 * i, vb);
+  }
+}
+//| else
 // Issues T = P V of the `part`th SUM columns.
 //| if l.ones and ahead then
 template <int R>  // with the eight columns that follow, or without: those of the first sum are ones
@@ -67,6 +86,7 @@ __device__ __forceinline__ void issue_sums(float (&t)[$(nt)], const u32 (&a)[$(n
       wgmma_sums(t, a + 4 * i, vb);
   }
 }
+//| end
 //| if l.ones then
 // The rows' sums of P as it is rounded, which all threads of a row have: product with ones.
 __device__ __forceinline__ void add_weights(float (&weights)[2], const float (&t)[NT + 4], const float (&keep)[2]) {
@@ -162,9 +182,9 @@ __device__ __forceinline__ void bits_by_fma(float &x, float &y, float shift, flo
 //| else
 // P of the scores in their place; where it is found by multiply-adds its first bits.
 //| end
-__device__ __forceinline__ void exponentials(float (&s)[NS], const float (&shift)[2], $(units), float (&sum)[2], bool adds) {
+$(range)__device__ __forceinline__ void exponentials(float (&s)[NS], const float (&shift)[2], $(units), float (&sum)[2], bool adds) {
 #pragma unroll
-  for (int n = 0; n < NS / 4; n++)
+  for (int n = $(of_first); n < $(of_last); n++)
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
@@ -180,9 +200,9 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], const float (&shift
 }
 //| if exps then
 // The first bits of P of the others, out of turn.
-__device__ __forceinline__ void other_exponentials(float (&s)[NS], const float (&shift)[2], $(units), float (&sum)[2], bool adds) {
+$(range)__device__ __forceinline__ void other_exponentials(float (&s)[NS], const float (&shift)[2], $(units), float (&sum)[2], bool adds) {
 #pragma unroll
-  for (int n = 0; n < NS / 4; n++)
+  for (int n = $(of_first); n < $(of_last); n++)
     if (by_fma(n))
 #pragma unroll
       for (int h = 0; h < 2; h++) bits_by_fma(s[4 * n + 2 * h], s[4 * n + 2 * h + 1], shift[h], scale_log2$(of_row), sum[h], adds);
@@ -190,9 +210,9 @@ __device__ __forceinline__ void other_exponentials(float (&s)[NS], const float (
 //| end
 //| else
 // P of the scores in their place.
-__device__ __forceinline__ void exponentials(float (&s)[NS], const float (&shift)[2], $(units)) {
+$(range)__device__ __forceinline__ void exponentials(float (&s)[NS], const float (&shift)[2], $(units)) {
 #pragma unroll
-  for (int n = 0; n < NS / 4; n++)
+  for (int n = $(of_first); n < $(of_last); n++)
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
@@ -218,19 +238,19 @@ __device__ __forceinline__ void to_operand(u32 (&a)[$(np)], const float (&s)[NS]
 // others.
 //| end
 //| if l.ones and not fma then
-__device__ __forceinline__ void to_operand(u32 (&a)[$(np)], const float (&s)[NS], RowState (&state)[2], bool adds) {
+$(range)__device__ __forceinline__ void to_operand(u32 (&a)[$(np)], const float (&s)[NS], RowState (&state)[2], bool adds) {
   if (adds)
 #pragma unroll
-    for (int n = 0; n < NS / 2; n++) state[n % 2].l += s[2 * n] + s[2 * n + 1];
+    for (int n = $(pairs_first); n < $(pairs_last); n++) state[n % 2].l += s[2 * n] + s[2 * n + 1];
 //| else
-__device__ __forceinline__ void to_operand(u32 (&a)[$(np)], const float (&s)[NS], RowState (&state)[2]$(fma and ", u32 one" or "")) {
+$(range)__device__ __forceinline__ void to_operand(u32 (&a)[$(np)], const float (&s)[NS], RowState (&state)[2]$(fma and ", u32 one" or "")) {
 //| end
 //| if not l.turned then
   const int lane = threadIdx.x % 32, from = lane / 4 * 4 + lane % 2 * 2;
   const u32 halves = lane % 4 < 2 ? 0x5410 : 0x7632;
 //| end
 #pragma unroll
-  for (int n = 0; n < NS / 4; n++) {
+  for (int n = $(of_first); n < $(of_last); n++) {
     const int i = n / 2, h = n % 2;
 //| if not l.ones then
     state[h].l += s[8 * i + 2 * h] + s[8 * i + 2 * h + 1];
@@ -402,11 +422,13 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       auto add_values = [&](u32 (&a)[$(np)], const float (&keep)[2], float (&sums)[$(nt)], bool begun) {
 #pragma unroll
         for (int part = 0; part < COLUMNS / SUM; part++) {
+//|   if not l.first_keys then
           if (part > 0 || !begun) {
             wgmma_fence(a);
             issue_sums(sums, a, $(values), part);
             wgmma_commit();
           }
+//|   end
           wgmma_wait<0>(sums);
           add_sums(o, sums, keep, part);
 //|   if l.ones then
@@ -433,6 +455,35 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         pingpong_wait(wg);
 //| end
       };
+//| if l.first_keys then
+      // P of the first keys, whose P V is under way while that of the others is found.
+      auto weights_and_sums = [&](float (&s)[NS], u32 (&a)[$(np)], float (&sums)[$(nt)], bool adds) {
+        const float shift[2] = {shift_of(state[0].m, $(unit)) - RAISED, shift_of(state[1].m, $(unit)) - RAISED};
+        float sum[2] = {0.f, 0.f};
+        exponentials<0, FIRST>(s, shift, $(unit)$(fma and ", sum, adds" or ""));
+//| if fma and exps then
+        other_exponentials<0, FIRST>(s, shift, $(unit), sum, adds);
+//| end
+        to_operand<0, FIRST>(a, s, state$(fma and ", one" or l.ones and ", adds" or ""));
+        mbarrier_wait($(v_full), v.parity);
+        wgmma_fence(a);
+        issue_sums<0, FIRST>(sums, a, $(values));
+        wgmma_commit();
+        exponentials<FIRST, BC>(s, shift, $(unit)$(fma and ", sum, adds" or ""));
+//| if exps then
+        hold_scores(s, idle_barrier(smem));
+        pingpong_pass(wg);
+//|   if fma then
+        other_exponentials<FIRST, BC>(s, shift, $(unit), sum, adds);
+//|   end
+//| end
+        to_operand<FIRST, BC>(a, s, state$(fma and ", one" or l.ones and ", adds" or ""));
+        wgmma_fence(a);
+        issue_sums<FIRST, BC>(sums, a, $(values));
+        wgmma_commit();
+        if (adds) state[0].l += sum[0], state[1].l += sum[1];
+      };
+//| else
       auto probabilities = [&](float (&s)[NS]$(fma and ", bool adds" or "")) {
         const float shift[2] = {shift_of(state[0].m, $(unit)$(l.row_scaled and "[0]" or "")) - RAISED, shift_of(state[1].m, $(unit)$(l.row_scaled and "[1]" or "")) - RAISED};
 //| if fma then
@@ -454,6 +505,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         if (adds) state[0].l += sum[0], state[1].l += sum[1];
 //| end
       };
+//| end
 //| if not l.beside then
 //|   if two_walks then
       // With sums of P for LSE, or without: a branch between exponentials and packing would part them.
@@ -464,6 +516,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       for (; block >= last; block--) {
         u32 a[$(np)];  // P
         float keep[2];
+//|   if l.first_keys then
+        float sums[$(nt)];
+//|   end
         {
           $(sum) $(raw)[NS];
           begin_scores($(raw));
@@ -476,10 +531,17 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
           to_products(s, raw$(l.key_scales and ", smem + SMEM_SCALES + k.at * BC * 4, t" or ""));
 //| end
           weigh(s, block, keep);
+//|   if l.first_keys then
+          weights_and_sums(s, a, sums, adds);
+        }
+        add_values(a, keep, sums, true);
+//|   else
           probabilities(s$(fma and ", adds" or ""));
           to_operand(a, s, state$(fma and ", one" or l.ones and ", adds" or ""));
         }
-//|   if ahead then
+//|   end
+//|   if l.first_keys then
+//|   elseif ahead then
         mbarrier_wait($(v_full), v.parity);
         add_values(a, keep);
 //|   else
