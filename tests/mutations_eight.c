@@ -46,6 +46,8 @@ static const scene scenes[] = {
       NONE, WITH(NULL) },
     { "out_of_turn", "e5m2,d=64,mask=none,b=1,hq=1,hkv=1", EIGHT(128, 96, 1, 64, "schedule=2,overlap=0,stages_v=1,row_sums=1,exp=2"), 150,
       200, NONE, WITH(NULL) },
+    { "split", "e4m3,d=64,mask=causal,b=1,hq=1,hkv=1", EIGHT(128, 128, 1, 64, "schedule=2,overlap=3,stages_v=1,row_sums=1"), 150, 280, NONE,
+      WITH(NULL) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
@@ -79,6 +81,8 @@ static const mutation mutations[] = {
     { "its fraction has no one before it", C, "(bits & 0x03ff03ff) | one", "(bits & 0x03ff03ff)", 0, "halved" },
     { "scores stay where P is found out of turn", C, "other_exponentials(s, shift, $(unit), sum, adds);", "", 0, "out_of_turn" },
     { "LSE lacks the keys whose P is found so", C, "if (adds) sum += probability(x", "if (false) sum += probability(x", 0, "halved" },
+    { "scores of later keys stay", C, "exponentials<FIRST, BC>(s, shift", "exponentials<0, FIRST>(s, shift", 0, "split" },
+    { "P V of the later keys is left out", C, "issue_sums<FIRST, BC>(sums, a, $(values));", "", 0, "split" },
     { "l stays raised", C, "state[h].l *= lowered;", "", 0, "scaled" },
     { "O has no scale of V", C, "lowered * v_scale_of(p, sequence, where.kv_head)", "lowered", 0, "scaled" },
     { "LSE has no scale of Q and K", C, "state[h].m * scaled$(l.row_scaled and \"[h]\" or \"\");", "state[h].m;", 0, "scaled" },
