@@ -29,6 +29,7 @@ def parse(argv=None):
     p.add_argument("--heads", type=int, default=16, help="query heads, and of K and V (default 16)")
     p.add_argument("--tokens", type=int, default=16384, help="tokens of a batch (default 16384)")
     p.add_argument("--gains", default="1024,16384,131072", help="keys of the table of gains (default 1024,16384,131072); none: no table")
+    p.add_argument("--config", action="append", default=[], help="of that table also these configs of fp8_wgmma for d = 128; repeat for more")
     p.add_argument("--seconds", type=float, default=1.0, help="of each case's times (default 1)")
     p.add_argument("-o", "--output", help="a JSON file")
     return p.parse_args(argv)
@@ -173,6 +174,11 @@ def main(argv=None):
             call()
             torch.cuda.synchronize()
             row[name] = errors(out(), right, at)["gain"]
+        for config in options.config:
+            p = fagen.Problem("float8_e4m3fn", 128, 128, out_dtype="bfloat16", b=1, hq=2, hkv=2, sq=128, sk=keys)
+            fagen.pin(p, config=config)
+            row[config] = errors(fagen.attention(q, k, v, out_dtype="bfloat16"), right, at)["gain"]
+            fagen.unpin(p)
         rows.append(row)
         print(f"V of mean 1, {keys} keys: gain " + "  ".join(f"{name} {x:.5f}" for name, x in row.items() if name != "gain_of"), flush=True)
     if options.output:

@@ -211,17 +211,18 @@ sim_step sim_run_widen_pair(sim_warp *w, const sim_insn *i, uint32_t m)
     return STEP_NEXT;
 }
 
-/* cvt.rn.satfinite.e4m3x2.f32 d, a, b: a goes to the upper byte. */
+/* cvt.rn.satfinite.e4m3x2.f32 d, a, b: a goes to the upper byte. cvt.rn.satfinite.e4m3x2.f16x2 d, a: each half to its byte. */
 sim_step sim_run_narrow_pair(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     sim_vec *d = sim_arg(w, i, 0);
-    const sim_vec *a = sim_arg(w, i, 1), *b = sim_arg(w, i, 2);
-    bool five = i->type == T_E5M2X2;
+    bool five = i->type == T_E5M2X2, halves = i->type2 == T_F16X2;
+    const sim_vec *a = sim_arg(w, i, 1), *b = halves ? a : sim_arg(w, i, 2);
     FOR_LANES(l, m)
     {
         uint32_t byte[2];
         for (int k = 0; k < 2; k++) {
-            double x = k ? a->f[l] : b->f[l], most = five ? 57344 : 448, y = fabs(x);
+            double x = halves ? sim_half_float((uint16_t)(a->u[l] >> 16 * k)) : k ? a->f[l] : b->f[l];
+            double most = five ? 57344 : 448, y = fabs(x);
             int e;
             frexp(y < most ? y : most, &e);
             e = y == 0 || e - 1 < (five ? -14 : -6) ? (five ? -14 : -6) : e - 1;

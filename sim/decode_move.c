@@ -169,19 +169,20 @@ bool sim_decode_lop3(dec *d)
     return false;
 }
 
-/* cvt.rn.f16x2.e4m3x2 d, a; cvt.rn.satfinite.e4m3x2.f32 d, a, b: of pairs of bytes, from sm_89 on. */
+/* cvt.rn.f16x2.e4m3x2 d, a; cvt.rn.satfinite.e4m3x2.f32 d, a, b; cvt.rn.satfinite.e4m3x2.f16x2 d, a: of pairs of bytes, from sm_89 on. */
 static bool decode_bytes(dec *d, sim_type to, sim_type from, int round, bool relu)
 {
     sim_insn *o = d->o;
     bool narrow = to == T_E4M3X2 || to == T_E5M2X2, sat = sim_dec_mod(d, "satfinite");
-    sim_dec_ops(d, narrow ? 3 : 2, narrow ? 3 : 2);
+    int n = narrow && from == T_F32 ? 3 : 2;
+    sim_dec_ops(d, n, n);
     if (d->p->module->target < 89)
         sim_dec_fail(d, "conversions of e4m3x2 and e5m2x2 need a target of sm_89 or newer");
-    if (round != ROUND_NEAREST || sat != narrow || relu || (narrow ? from != T_F32 : to != T_F16X2))
+    if (round != ROUND_NEAREST || sat != narrow || relu || (narrow ? from != T_F32 && from != T_F16X2 : to != T_F16X2))
         sim_dec_fail(d, "this conversion is not simulated");
     o->run = narrow ? sim_run_narrow_pair : sim_run_widen_pair, o->unknown = U_PROPAGATE;
     sim_dec_def(d, &d->i->op[0], 'w');
-    for (int k = 1; k < (narrow ? 3 : 2); k++)
+    for (int k = 1; k < n; k++)
         sim_dec_in(d, &d->i->op[k], 'w', from);
     return true;
 }

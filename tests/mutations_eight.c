@@ -42,6 +42,12 @@ static const scene scenes[] = {
       "fp8_wgmma:br=128,ctas=1,feeder=24,bc=96,sums=1,box=64,stages_k=2,stages_t=1,q_bufs=1,grid=2,sections=1,cluster=1,rescale=0,"
       "schedule=0,overlap=0,stages_v=2,row_sums=1,transpose=1",
       150, 240, NONE, WITH(NULL) },
+    { "halved", "e4m3,d=64,mask=causal,b=1,hq=2,hkv=1", EIGHT(128, 96, 1, 64, "schedule=0,overlap=0,stages_v=1,row_sums=1,exp=2"), 150, 200,
+      NONE, WITH(NULL) },
+    { "out_of_turn", "e5m2,d=64,mask=none,b=1,hq=1,hkv=1", EIGHT(128, 96, 1, 64, "schedule=2,overlap=0,stages_v=1,row_sums=1,exp=2"), 150,
+      200, NONE, WITH(NULL) },
+    { "split", "e4m3,d=64,mask=causal,b=1,hq=1,hkv=1", EIGHT(128, 128, 1, 64, "schedule=2,overlap=3,stages_v=1,row_sums=1"), 150, 280, NONE,
+      WITH(NULL) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
@@ -70,6 +76,13 @@ static const mutation mutations[] = {
       "add_values(a, keep, sums", 0, "dense scaled in_turns" },
     { "sums of V transposed await nobody", C, "mbarrier_wait($(v_full), v.parity);\n        add_values(a, keep);", "add_values(a, keep);",
       0, "ahead" },
+    { "P by multiply-adds is twice as large", C, "EXP_OFFSET = 15.", "EXP_OFFSET = 16.", 0, "halved out_of_turn" },
+    { "the bytes of its first bits are swapped", C, "0x6521", "0x5612", 0, "halved" },
+    { "its fraction has no one before it", C, "(bits & 0x03ff03ff) | one", "(bits & 0x03ff03ff)", 0, "halved" },
+    { "scores stay where P is found out of turn", C, "other_exponentials(s, shift, $(unit), sum, adds);", "", 0, "out_of_turn" },
+    { "LSE lacks the keys whose P is found so", C, "if (adds) sum += probability(x", "if (false) sum += probability(x", 0, "halved" },
+    { "scores of later keys stay", C, "exponentials<FIRST, BC>(s, shift", "exponentials<0, FIRST>(s, shift", 0, "split" },
+    { "P V of the later keys is left out", C, "issue_sums<FIRST, BC>(sums, a, $(values));", "", 0, "split" },
     { "l stays raised", C, "state[h].l *= lowered;", "", 0, "scaled" },
     { "O has no scale of V", C, "lowered * v_scale_of(p, sequence, where.kv_head)", "lowered", 0, "scaled" },
     { "LSE has no scale of Q and K", C, "state[h].m * scaled$(l.row_scaled and \"[h]\" or \"\");", "state[h].m;", 0, "scaled" },

@@ -374,6 +374,10 @@ Test(sim_bytes, conversions)
         { F2 "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r4, %h1;", 0x3A800000, 0xBA800001, 0, 0x0081 },
         { F2 "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r4, %h1;", 0x80000000, 0x3C800000, 0, 0x8008 },
         { F2 "cvt.rn.satfinite.e5m2x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r4, %h1;", 0x7F800000, 0x37800000, 0, 0x7B01 },
+        { "cvt.rn.satfinite.e4m3x2.f16x2 %h1, %r1; cvt.u32.u16 %r4, %h1;", 0x5F485648, 0, 0, 0x7E6D },
+        { "cvt.rn.satfinite.e4m3x2.f16x2 %h1, %r1; cvt.u32.u16 %r4, %h1;", 0xFC007E00, 0, 0, 0xFE7F },
+        { "cvt.rn.satfinite.e4m3x2.f16x2 %h1, %r1; cvt.u32.u16 %r4, %h1;", 0x94011400, 0, 0, 0x8100 },
+        { "cvt.rn.satfinite.e5m2x2.f16x2 %h1, %r1; cvt.u32.u16 %r4, %h1;", 0x3D803E80, 0, 0, 0x3E3E },
     };
     rows32_for("sm_90", rows, sizeof rows / sizeof *rows);
 }

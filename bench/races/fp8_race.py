@@ -24,14 +24,16 @@ from common.config_text import expand
 TAIL = "q_bufs=1,grid=persistent,sections=1,cluster=1,rescale=always"
 HOW = "schedule=plain|exponents,overlap=in_turn"
 AHEAD = "schedule=plain|exponents,overlap=sums_ahead"
+BEFORE = f"stages_k=2,stages_v=2,stages_t=1,{TAIL}"  # V is transposed before
+ONES = f"{BEFORE},row_sums=multiplied,transpose=before,exp=looked_up|halved|quartered"
 CONFIGS = {
-    64: [f"br=192,ctas=1,feeder=32,schedule=plain|pingpong,overlap=in_turn,bc=192,sums=1,box=64,stages_k=2|3,stages_v=2,stages_t=2,{TAIL}"],
+    64: [f"br=192,ctas=1,feeder=32,schedule=plain|pingpong,overlap=in_turn,bc=192,sums=1,box=64,stages_k=2|3,stages_v=2,stages_t=2,{TAIL}",
+         f"br=192,ctas=1,feeder=32,schedule=plain,overlap=in_turn,bc=192,sums=1,box=64,{ONES}"],
     128: [f"br=192,ctas=1,feeder=32,{HOW},bc=128,sums=2,box=128,stages_k=2,stages_v=2,stages_t=2,{TAIL}",
-          f"br=128,ctas=1,feeder=56,{AHEAD},bc=192|224,sums=2,box=128,stages_k=2,stages_v=1,stages_t=2,{TAIL}",
-          f"br=128,ctas=1,feeder=56,{HOW},bc=224,sums=2,box=128,stages_k=2,stages_v=1,stages_t=2,{TAIL}"],
-    256: [f"br=128,ctas=1,feeder=56,{HOW},bc=128,sums=4,box=128,stages_k=2,stages_v=1,stages_t=2,{TAIL}",
-          f"br=128,ctas=1,feeder=40,{AHEAD},bc=128,sums=4,box=128,stages_k=2,stages_v=1,stages_t=2,{TAIL}",
-          f"br=128,ctas=1,feeder=56,{AHEAD},bc=96,sums=4,box=128,stages_k=2,stages_v=1|2,stages_t=2,{TAIL}"],
+          f"br=128,ctas=1,feeder=24,schedule=exponents,overlap=in_turn|split,bc=256,sums=1,box=128,{ONES}"],
+    256: [f"br=128,ctas=1,feeder=40,{AHEAD},bc=128,sums=4,box=128,stages_k=2,stages_v=1,stages_t=2,{TAIL}",
+          f"br=128,ctas=1,feeder=24,{HOW},bc=192,sums=2,box=128,{BEFORE},transpose=before",
+          f"br=128,ctas=1,feeder=24,{AHEAD},bc=160,sums=4,box=128,{BEFORE},transpose=before"],
 }
 
 

@@ -34,6 +34,12 @@ constexpr int STAGES_T = $(c.stages_t);  // buffers of V transposed
 constexpr int TRANSPOSERS = $(l.before and 8 or 2);  // warps
 //| end
 constexpr int Q_BUFS = $(c.q_bufs);    // buffers of Q
+//| if l.first_keys then
+constexpr int FIRST = $(l.first_keys);  // keys whose P V is issued before the exponentials of the others
+//| end
+//| if c.exp > 0 then
+constexpr int EXP_SHARE = $(c.exp);  // one exponential in so many is found by multiply-adds
+//| end
 //| if l.consumer > l.regs then
 constexpr int PRODUCER_REGISTERS = $(c.feeder), CONSUMER_REGISTERS = $(l.consumer);  // per thread, of $(l.regs) at the launch
 //| end

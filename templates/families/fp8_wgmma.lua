@@ -38,6 +38,9 @@ local function weights_of(p, c) return c.bc // (wide(p) and 4 or 8) end
 -- The keys of a box of V transposed: rows of so many bytes.
 local function key_box(c) return c.bc % 128 == 0 and 128 or c.bc % 64 == 0 and 64 or 32 end
 
+-- Keys whose P V is under way while P of the others is found: half of them, or what leaves registers for its sums.
+local function first_of(c) return round_up(c.bc // 2, 32) + (c.bc > 224 and 32 or 0) end
+
 -- Where what lies in shared memory, in bytes from its start.
 local function places(p, c)
   local turned = not p.has_v_columns and not wide(p)
@@ -56,6 +59,7 @@ local function places(p, c)
   local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + 5
   l.turned_barriers = barriers
   if l.transposes then barriers = barriers + 2 * c.stages_t end
+  l.first_keys = c.overlap == 3 and first_of(c)
   l.idle_barrier = (c.overlap == 1 or c.schedule == 2) and barriers
   if l.idle_barrier then barriers = barriers + 1 end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
@@ -95,9 +99,10 @@ return masked {
     { "feeder", { 56, 40, 32, 24 }, "registers per thread that the producer warpgroup keeps" },
     { "schedule", { { 0, "plain" }, { 1, "pingpong" }, { 2, "exponents" } },
       "plain = warpgroups go on as they get there, pingpong = S of a block is issued in turns, exponents = they are taken in turns" },
-    { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" }, { 2, "sums_ahead" } },
+    { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" }, { 2, "sums_ahead" }, { 3, "split" } },
       "a warpgroup's S of the next block is issued in_turn = when P V is over, side_by_side = beside the P V of this one; sums_ahead = " ..
-      "in_turn, but a sum of P V is under way while the one before joins O" },
+      "in_turn, but a sum of P V is under way while the one before joins O; split = in_turn, but P V of a block's first keys is under way " ..
+      "while P of the others is found" },
     { "bc", { 128, 96, 64, 160, 192, 224, 256 }, "B_c: keys per iteration", step = 2 },
     { "sums", { 1, 2, 4 }, "P V of a block is so many sums, of so many parts of O's columns, one after the other" },
     { "box", { 128, 64, 32 }, "columns of a TMA box: rows of so many bytes, swizzled" },
@@ -116,6 +121,8 @@ return masked {
     { "transpose", { { 0, "in_block" }, { 1, "before" } },
       "V is transposed in_block = by two warps, again in each block of rows, before = once, by a kernel before, in the workspace",
       later = true },
+    { "exp", { { 0, "looked_up" }, { 1, "multiplied" }, { 2, "halved" }, { 4, "quartered" } },
+      "2^x of P by the special-function unit, or of all, a half or a quarter of the keys by multiply-adds", later = true },
   },
 
   supports = function(p, a)
@@ -164,7 +171,8 @@ return masked {
       local sums = sum_of(p, c) // 2 * (c.overlap == 2 and 2 or 1)
       local others = c.overlap == 2 and 20 or c.feeder < 32 and 16 or 26
       local need = columns_of(p) // 2 + others + program_cost(p).regs + (p.q_scale == 2 and 3 or 0)
-        + (c.overlap == 1 and c.bc // 2 + sums + weights_of(p, c) or math.max(c.bc // 2, sums + weights_of(p, c)))
+        + (c.overlap == 1 and c.bc // 2 + sums + weights_of(p, c)
+          or c.overlap == 3 and math.max(c.bc // 2, sums + 4 + first_of(c) // 8 + (c.bc - first_of(c)) // 2) or math.max(c.bc // 2, sums + weights_of(p, c)))
       if need <= consumer then return true end
       return false, "O, S or what a block adds, and P with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
     end, upto = "sums", about = "registers" },
@@ -192,7 +200,7 @@ return masked {
       return c.transpose == 0, "V transposed before has buffers of V"
     end, upto = "transpose" },
     { "ahead", function(p, c)
-      if c.overlap < 2 or c.sums > 1 then return true end
+      if c.overlap ~= c.named.overlap.sums_ahead or c.sums > 1 then return true end
       return false, "P V is one sum: none is before another"
     end, upto = "sums" },
     { "pieces", function(p, c)
@@ -207,6 +215,15 @@ return masked {
       -- Where one register array had sums of both widths, the assembler put all products one after the other.
       if c.overlap < 2 and c.sums > 1 then return false, "one sum or sums_ahead: the first sum alone has ones" end
       return sum_of(p, c) % 16 == 0 and sum_of(p, c) <= 248, "ones follow the " .. sum_of(p, c) .. " columns of the first sum"
+    end, upto = "row_sums" },
+    { "exp", function(p, c)
+      if c.exp == 0 then return true end
+      if c.exp == 1 and c.schedule == c.named.schedule.exponents then return false, "nothing is left for turns at the exponentials" end
+      return c.row_sums == 1, "P by multiply-adds is no float: its sums are products with ones"
+    end, upto = "exp" },
+    { "split", function(p, c)
+      if c.overlap < 3 then return true end
+      return c.sums == 1 and c.bc >= 128 and c.row_sums == 1, "P V in two halves of keys is one sum of many keys, with ones"
     end, upto = "row_sums" },
     { "turns", function(p, c)
       if c.br > 64 or c.schedule == c.named.schedule.plain then return true end

@@ -1,4 +1,4 @@
-//| needs "c.bc c.overlap c.schedule l.beside l.integer l.ones l.sum_columns l.weights l.wide"
+//| needs "c.bc c.exp c.overlap c.schedule l.beside l.integer l.ones l.sum_columns l.weights l.wide"
 // ---- products of numbers of 8 bits: both operands lie with the reduction along a row ----
 
 // What wgmma reads from shared memory: rows of BYTES bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup Level
@@ -46,6 +46,25 @@ __device__ __forceinline__ u32 to_e4m3(float x0, float x1, float x2, float x3) {
       "mov.b32 %0, {lo, hi};\n}" : "=r"(r) : "f"(x0), "f"(x1), "f"(x2), "f"(x3));
   return r;
 }
+//| if c.exp > 0 then
+// The last two, or all, are pairs in fp16.
+__device__ __forceinline__ u32 to_e4m3(float x0, float x1, u32 x2) {
+  u32 r;
+  asm("{\n.reg .b16 lo, hi;\n"
+      "cvt.rn.satfinite.e4m3x2.f32 lo, %2, %1;\n"
+      "cvt.rn.satfinite.e4m3x2.f16x2 hi, %3;\n"
+      "mov.b32 %0, {lo, hi};\n}" : "=r"(r) : "f"(x0), "f"(x1), "r"(x2));
+  return r;
+}
+__device__ __forceinline__ u32 to_e4m3(u32 x0, u32 x2) {
+  u32 r;
+  asm("{\n.reg .b16 lo, hi;\n"
+      "cvt.rn.satfinite.e4m3x2.f16x2 lo, %1;\n"
+      "cvt.rn.satfinite.e4m3x2.f16x2 hi, %2;\n"
+      "mov.b32 %0, {lo, hi};\n}" : "=r"(r) : "r"(x0), "r"(x2));
+  return r;
+}
+//| end
 
 //| local asm = include("machine/asm_operands.lua")
 //| local operands, registers = asm.operands, asm.registers

@@ -1,4 +1,4 @@
-//| needs "c.exp? l.relative? l.sums?"
+//| needs "c.exp? l.eight? l.relative? l.sums?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- online softmax (Milakov and Gimelshein 2018; FlashAttention-2, Dao 2023) ----
 // Per row: m, the maximum of the scores so far; l, this lane's share of the sum of exp(scale * (s - m)). Scores stay unscaled:
@@ -27,13 +27,14 @@ __device__ __forceinline__ float probability(float score, float scale_log2, floa
 }
 
 //| if (c.exp or 0) > 0 then
+//|   if not l.eight then
 // The same without the special-function unit: 2^x = 2^n 2^f with n the nearest integer, and for 2^f on [-1/2, 1/2] the quartic through
 // (0, 1) whose largest relative error is least, 2.8e-6. A cubic's, 1.01e-4, would do for 16-bit P but not for LSE, where a row sees few
-//|   if l.relative and l.sums then
+//|     if l.relative and l.sums then
 // keys. x <= -127 gives 0; 128 and more, and NaN, give infinity: such a row is computed again.
-//|   else
+//|     else
 // keys. x <= -127 gives 0, and so does NaN: a row that has seen NaN, or +inf, has m = NaN instead, of which all exponents are NaN.
-//|   end
+//|     end
 __device__ __forceinline__ float exp2_by_fma(float x) {
   x = fmaxf($(l.relative and l.sums and "fminf(x, 128.f)" or "x"), -127.f);
   const float t = x + 12582912.f;  // 1.5 2^23: the nearest integer ends up in the low bits
@@ -41,6 +42,7 @@ __device__ __forceinline__ float exp2_by_fma(float x) {
   const float y = fmaf(fmaf(fmaf(fmaf(0.009582853f, f, 0.055906425f), f, 0.24024099f), f, 0.69312419f), f, 1.f);
   return __int_as_float(__float_as_int(y) + (__float_as_int(t) << 23));
 }
+//|   end
 // The larger of two; NaN where one of them is.
 __device__ __forceinline__ float max_or_nan(float x, float y) {
   float r;

@@ -1,4 +1,4 @@
-//| needs "c.overlap c.schedule l.before l.beside l.integer l.key_scales l.ones l.parts l.raised l.row_scaled l.scaled l.transposes l.turned l.wide"
+//| needs "c.exp c.overlap c.schedule l.before l.first_keys l.beside l.integer l.key_scales l.ones l.parts l.raised l.row_scaled l.scaled l.transposes l.turned l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
 //| if l.transposes then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
@@ -6,6 +6,12 @@
 //| local np = l.wide and "NS / 2" or "NS / 4" -- registers of P
 //| local turns, pingpong, exps = c.schedule > 0, c.schedule == 1, c.schedule == 2
 //| local ahead = c.overlap == 2
+//| local fma = c.exp > 0 -- some exponentials without the special-function unit
+//| local range, of_first, of_last, pairs_first, pairs_last = "", "0", "NS / 4", "0", "NS / 2" -- of which keys
+//| if l.first_keys then
+//|   range, of_first, of_last, pairs_first, pairs_last = "template <int FROM, int TO>\n", "FROM / 8", "TO / 8", "FROM / 4", "TO / 4"
+//| end
+//| local larger, quad_max = fma and "max_or_nan" or "fmaxf", fma and "quad_max_or_nan" or "quad_max"
 //| local two_walks = l.ones and l.before and not l.beside
 //| local sum, raw = "float", "s" -- what products of Q and K are summed up in
 //| if l.integer then sum, raw = "int", "raw" end
@@ -34,6 +40,21 @@ __device__ __forceinline__ void issue_scores($(sum) (&s)[NS], u32 q, u32 k) {
       wgmma_scores(s, qa, kb);
   }
 }
+//| if l.first_keys then
+// Issues T = P V of the keys [from, to), or T += P V of later ones.
+template <int FROM, int TO>
+__device__ __forceinline__ void issue_sums(float (&t)[$(nt)], const u32 (&a)[$(np)], u32 v) {
+  const u64 b = descriptor<KEY_BOX>(v);
+#pragma unroll
+  for (int i = FROM / 32; i < TO / 32; i++) {
+    const u64 vb = b + (i * 32 / KEY_BOX * $(l.ones and "TURNED" or "COLUMNS") * KEY_BOX + i * 32 % KEY_BOX) / 16;
+    if (i == 0)
+      wgmma_sums_first(t, a, vb);
+    else
+      wgmma_sums(t, a + 4 * i, vb);
+  }
+}
+//| else
 // Issues T = P V of the `part`th SUM columns.
 //| if l.ones and ahead then
 template <int R>  // with the eight columns that follow, or without: those of the first sum are ones
@@ -65,6 +86,7 @@ __device__ __forceinline__ void issue_sums(float (&t)[$(nt)], const u32 (&a)[$(n
       wgmma_sums(t, a + 4 * i, vb);
   }
 }
+//| end
 //| if l.ones then
 // The rows' sums of P as it is rounded, which all threads of a row have: product with ones.
 __device__ __forceinline__ void add_weights(float (&weights)[2], const float (&t)[NT + 4], const float (&keep)[2]) {
@@ -111,7 +133,7 @@ __device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2
 #pragma unroll
     for (int h = 0; h < 2; h++)
 #pragma unroll
-      for (int n = 0; n < NS / 4; n++) top[h] = fmaxf(top[h], fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+      for (int n = 0; n < NS / 4; n++) top[h] = $(larger)(top[h], $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
   } else {
     // From a maximum of 0 or more on the larger of two numbers is that of their bits, and one instruction compares three.
 #pragma unroll
@@ -123,18 +145,81 @@ __device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2
     }
   }
 #pragma unroll
-  for (int h = 0; h < 2; h++) keep[h] = raise(state[h], quad_max(top[h]), scale_log2$(of_row));
+  for (int h = 0; h < 2; h++) keep[h] = raise(state[h], $(quad_max)(top[h]), scale_log2$(of_row));
 }
-// P of the scores in their place.
-__device__ __forceinline__ void exponentials(float (&s)[NS], const float (&shift)[2], $(units)) {
+//| if fma then
+// 2^x without the special-function unit, for e4m3: x + 15 as a number of fixed point, 5 bits before the point and 10 behind it, has the bits
+// of 2^n (1 + f) in fp16, where n + f = x. Times a quadric of 1 + f, which is 2^f / (1 + f) to 0.0035, that is 2^x; e4m3 rounds to 0.0625.
+constexpr float EXP_OFFSET = 15.00048828125f;  // and a half of the last bit, as bits are cut off
+// Those bits are the second and the third byte: 2 + 2 (x + 15) / 32, from 0 on. NaN becomes 0: a row that has seen one has m = NaN.
+__device__ __forceinline__ float exp2_bits(float score, float scale_log2, float offset) {
+  float y;
+  asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(y) : "f"(score), "f"(scale_log2), "f"(offset));
+  return fmaf(y, 2.f, 2.f);
+}
+// Of two, in fp16.
+__device__ __forceinline__ u32 exp2_halves(float x, float y, u32 one) {
+  const u32 bits = __byte_perm(__float_as_uint(x), __float_as_uint(y), 0x6521);
+  const u32 fraction = (bits & 0x03ff03ff) | one;
+  u32 r;
+  asm("{\n.reg .b32 q;\n"
+      "fma.rn.f16x2 q, %2, %3, %4;\n"
+      "fma.rn.f16x2 q, q, %2, %5;\n"
+      "mul.rn.f16x2 %0, q, %1;\n}"
+      : "=r"(r) : "r"(bits), "r"(fraction), "r"(0x337b337b), "r"(0xb98eb98e), "r"(0x3dd43dd4));
+  return r;
+}
+// Whether 2^x of eight keys of the `n`th is found by multiply-adds.
+__device__ constexpr bool by_fma(int n) { return n % EXP_SHARE == EXP_SHARE - 1; }
+// The first bits of 2^x in the place of scores.
+__device__ __forceinline__ void bits_by_fma(float &x, float &y, float shift, float scale_log2, float &sum, bool adds) {
+  if (adds) sum += probability(x, scale_log2, shift) + probability(y, scale_log2, shift);
+  const float scale = scale_log2 * (1.f / 32), offset = (EXP_OFFSET - shift) * (1.f / 32);
+  x = exp2_bits(x, scale, offset), y = exp2_bits(y, scale, offset);
+}
+//| if exps then
+// P of the scores in their place, where the special-function unit finds it.
+//| else
+// P of the scores in their place; where it is found by multiply-adds its first bits.
+//| end
+$(range)__device__ __forceinline__ void exponentials(float (&s)[NS], const float (&shift)[2], $(units), float (&sum)[2], bool adds) {
 #pragma unroll
-  for (int n = 0; n < NS / 4; n++)
+  for (int n = $(of_first); n < $(of_last); n++)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
+      if (by_fma(n)) {
+//| if not exps then
+        bits_by_fma(x, y, shift[h], scale_log2$(of_row), sum[h], adds);
+//| end
+      } else {
+        x = probability(x, scale_log2$(of_row), shift[h]), y = probability(y, scale_log2$(of_row), shift[h]);
+        if (adds) sum[h] += x + y;
+      }
+    }
+}
+//| if exps then
+// The first bits of P of the others, out of turn.
+$(range)__device__ __forceinline__ void other_exponentials(float (&s)[NS], const float (&shift)[2], $(units), float (&sum)[2], bool adds) {
+#pragma unroll
+  for (int n = $(of_first); n < $(of_last); n++)
+    if (by_fma(n))
+#pragma unroll
+      for (int h = 0; h < 2; h++) bits_by_fma(s[4 * n + 2 * h], s[4 * n + 2 * h + 1], shift[h], scale_log2$(of_row), sum[h], adds);
+}
+//| end
+//| else
+// P of the scores in their place.
+$(range)__device__ __forceinline__ void exponentials(float (&s)[NS], const float (&shift)[2], $(units)) {
+#pragma unroll
+  for (int n = $(of_first); n < $(of_last); n++)
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
       x = probability(x, scale_log2$(of_row), shift[h]), y = probability(y, scale_log2$(of_row), shift[h]);
     }
 }
+//| end
 // P as the first operand of the second product, and what it adds to l, a sum of P before it is rounded.
 //| if l.wide then
 // A thread has its own elements, of 16 bits.
@@ -152,26 +237,32 @@ __device__ __forceinline__ void to_operand(u32 (&a)[$(np)], const float (&s)[NS]
 // Keys are in their order: of 16 thread t of four has 2t, 2t + 1, 2t + 8 and 2t + 9, and is to have 4t to 4t + 3, which are halves of two
 // others.
 //| end
-//| if l.ones then
-__device__ __forceinline__ void to_operand(u32 (&a)[$(np)], const float (&s)[NS], RowState (&state)[2], bool adds) {
+//| if l.ones and not fma then
+$(range)__device__ __forceinline__ void to_operand(u32 (&a)[$(np)], const float (&s)[NS], RowState (&state)[2], bool adds) {
   if (adds)
 #pragma unroll
-    for (int n = 0; n < NS / 2; n++) state[n % 2].l += s[2 * n] + s[2 * n + 1];
+    for (int n = $(pairs_first); n < $(pairs_last); n++) state[n % 2].l += s[2 * n] + s[2 * n + 1];
 //| else
-__device__ __forceinline__ void to_operand(u32 (&a)[$(np)], const float (&s)[NS], RowState (&state)[2]) {
+$(range)__device__ __forceinline__ void to_operand(u32 (&a)[$(np)], const float (&s)[NS], RowState (&state)[2]$(fma and ", u32 one" or "")) {
 //| end
 //| if not l.turned then
   const int lane = threadIdx.x % 32, from = lane / 4 * 4 + lane % 2 * 2;
   const u32 halves = lane % 4 < 2 ? 0x5410 : 0x7632;
 //| end
 #pragma unroll
-  for (int n = 0; n < NS / 4; n++) {
+  for (int n = $(of_first); n < $(of_last); n++) {
     const int i = n / 2, h = n % 2;
 //| if not l.ones then
     state[h].l += s[8 * i + 2 * h] + s[8 * i + 2 * h + 1];
     state[h].l += s[8 * i + 4 + 2 * h] + s[8 * i + 5 + 2 * h];
 //| end
+//| if fma then
+    const float p0 = s[8 * i + 2 * h], p1 = s[8 * i + 2 * h + 1], p2 = s[8 * i + 4 + 2 * h], p3 = s[8 * i + 5 + 2 * h];
+    const u32 x = by_fma(2 * i) ? to_e4m3(exp2_halves(p0, p1, one), exp2_halves(p2, p3, one))
+                  : by_fma(2 * i + 1) ? to_e4m3(p0, p1, exp2_halves(p2, p3, one)) : to_e4m3(p0, p1, p2, p3);
+//| else
     const u32 x = to_e4m3(s[8 * i + 2 * h], s[8 * i + 2 * h + 1], s[8 * i + 4 + 2 * h], s[8 * i + 5 + 2 * h]);
+//| end
 //| if l.turned then
     a[n] = x;
 //| else
@@ -189,6 +280,10 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
   Ring<STAGES_K> k;
   Ring<$(l.transposes and "STAGES_T" or "STAGES_V")> v;
   float o[NO];
+//| if fma then
+  // Two ones of fp16, in a register: of two constants each would be an instruction. No compiler knows that the lower bits are zeros.
+  const u32 one = 0x3c003c00 | (u32)wg >> 8;
+//| end
 
   // This warp has read a buffer.
   auto release = [&](u32 empty) {
@@ -327,11 +422,13 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       auto add_values = [&](u32 (&a)[$(np)], const float (&keep)[2], float (&sums)[$(nt)], bool begun) {
 #pragma unroll
         for (int part = 0; part < COLUMNS / SUM; part++) {
+//|   if not l.first_keys then
           if (part > 0 || !begun) {
             wgmma_fence(a);
             issue_sums(sums, a, $(values), part);
             wgmma_commit();
           }
+//|   end
           wgmma_wait<0>(sums);
           add_sums(o, sums, keep, part);
 //|   if l.ones then
@@ -358,16 +455,57 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         pingpong_wait(wg);
 //| end
       };
-      auto probabilities = [&](float (&s)[NS]) {
+//| if l.first_keys then
+      // P of the first keys, whose P V is under way while that of the others is found.
+      auto weights_and_sums = [&](float (&s)[NS], u32 (&a)[$(np)], float (&sums)[$(nt)], bool adds) {
+        const float shift[2] = {shift_of(state[0].m, $(unit)) - RAISED, shift_of(state[1].m, $(unit)) - RAISED};
+        float sum[2] = {0.f, 0.f};
+        exponentials<0, FIRST>(s, shift, $(unit)$(fma and ", sum, adds" or ""));
+//| if fma and exps then
+        other_exponentials<0, FIRST>(s, shift, $(unit), sum, adds);
+//| end
+        to_operand<0, FIRST>(a, s, state$(fma and ", one" or l.ones and ", adds" or ""));
+        mbarrier_wait($(v_full), v.parity);
+        wgmma_fence(a);
+        issue_sums<0, FIRST>(sums, a, $(values));
+        wgmma_commit();
+        exponentials<FIRST, BC>(s, shift, $(unit)$(fma and ", sum, adds" or ""));
+//| if exps then
+        hold_scores(s, idle_barrier(smem));
+        pingpong_pass(wg);
+//|   if fma then
+        other_exponentials<FIRST, BC>(s, shift, $(unit), sum, adds);
+//|   end
+//| end
+        to_operand<FIRST, BC>(a, s, state$(fma and ", one" or l.ones and ", adds" or ""));
+        wgmma_fence(a);
+        issue_sums<FIRST, BC>(sums, a, $(values));
+        wgmma_commit();
+        if (adds) state[0].l += sum[0], state[1].l += sum[1];
+      };
+//| else
+      auto probabilities = [&](float (&s)[NS]$(fma and ", bool adds" or "")) {
         const float shift[2] = {shift_of(state[0].m, $(unit)$(l.row_scaled and "[0]" or "")) - RAISED, shift_of(state[1].m, $(unit)$(l.row_scaled and "[1]" or "")) - RAISED};
+//| if fma then
+        float sum[2] = {0.f, 0.f};
+        exponentials(s, shift, $(unit), sum, adds);
+//| else
         exponentials(s, shift, $(unit));
+//| end
 //| if l.beside or exps then
         hold_scores(s, idle_barrier(smem));
 //| end
 //| if exps then
         pingpong_pass(wg);
+//|   if fma then
+        other_exponentials(s, shift, $(unit), sum, adds);
+//|   end
+//| end
+//| if fma then
+        if (adds) state[0].l += sum[0], state[1].l += sum[1];
 //| end
       };
+//| end
 //| if not l.beside then
 //|   if two_walks then
       // With sums of P for LSE, or without: a branch between exponentials and packing would part them.
@@ -378,6 +516,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       for (; block >= last; block--) {
         u32 a[$(np)];  // P
         float keep[2];
+//|   if l.first_keys then
+        float sums[$(nt)];
+//|   end
         {
           $(sum) $(raw)[NS];
           begin_scores($(raw));
@@ -390,10 +531,17 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
           to_products(s, raw$(l.key_scales and ", smem + SMEM_SCALES + k.at * BC * 4, t" or ""));
 //| end
           weigh(s, block, keep);
-          probabilities(s);
-          to_operand(a, s, state$(l.ones and ", adds" or ""));
+//|   if l.first_keys then
+          weights_and_sums(s, a, sums, adds);
         }
-//|   if ahead then
+        add_values(a, keep, sums, true);
+//|   else
+          probabilities(s$(fma and ", adds" or ""));
+          to_operand(a, s, state$(fma and ", one" or l.ones and ", adds" or ""));
+        }
+//|   end
+//|   if l.first_keys then
+//|   elseif ahead then
         mbarrier_wait($(v_full), v.parity);
         add_values(a, keep);
 //|   else
@@ -425,8 +573,8 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
           to_products(s, raw$(l.key_scales and ", smem + SMEM_SCALES + k.at * BC * 4, t" or ""));
 //| end
           weigh(s, block, weight);
-          probabilities(s);
-          to_operand(a, s, state$(l.ones and ", adds" or ""));
+          probabilities(s$(fma and ", adds" or ""));
+          to_operand(a, s, state$(fma and ", one" or l.ones and ", adds" or ""));
         }
         // S of the next block and P V of this one are issued side by side; the softmax is found while the second is under way.
 #pragma unroll 1
@@ -451,9 +599,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
           to_products(s, raw$(l.key_scales and ", smem + SMEM_SCALES + k.at * BC * 4, t" or ""));
 //| end
           weigh(s, block - 1, keep);
-          probabilities(s);
+          probabilities(s$(fma and ", adds" or ""));
           add_values(a, weight, sums, true);
-          to_operand(a, s, state$(l.ones and ", adds" or ""));
+          to_operand(a, s, state$(fma and ", one" or l.ones and ", adds" or ""));
           weight[0] = keep[0], weight[1] = keep[1];
         }
         float sums[$(nt)];
