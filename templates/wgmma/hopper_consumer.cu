@@ -419,14 +419,25 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|   end
 //|   local makes = relative and "exponents relative to the rows' m" or l.cuts == "joins" and "exponents" or "scores"
     // Of a block that is cut, or whose rows may move: $(makes), and -inf of hidden pairs.
+//|   if l.cuts == "tanh" then
+    auto cut_scores = [&](int block, float (&tops)[2]) {
+      const bool whole = $(whole);
+#pragma unroll 1
+      for (int first = 0; first < NS; first += HALF) {
+        auto &half = (float (&)[HALF])s;
+        apply_exponent(half, p, scored, state, by_fma, $(row), block);
+        if (!whole) apply_mask(half, p, sequence$(pr.ends_argument), $(row), block, t + first);
+        raise_tops(half, tops);
+        other_half(s);
+      }
+    };
+//|   else
     auto cut_scores = [&](int block$(brought)) {
 //|   if l.cuts == "joins" then
       join_scores(s, p.scale_log2, from);
 //|   elseif l.cuts == "besides" then
       join_scores(s, state, p.scale_log2, far, $(at) + $(l.staged.far.at + 8), join_at($(at), wg));
       release_stage();
-//|   elseif l.cuts == "tanh" then
-      apply_exponent(s, p, scored, state, by_fma, $(row), block);
 //|   elseif l.cuts ~= "plain" then
       make_scores(block, $(whole)$(l.cuts == "held" and ", held" or ""));
 //|   end
@@ -435,6 +446,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       apply_mask(s, p, sequence$(pr.ends_argument), $(row), block, t);
 //|   end
     };
+//|   end
 //| end
 //| if l.fades then
     // Whether of a block all probabilities may be 0.

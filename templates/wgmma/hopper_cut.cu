@@ -1,6 +1,7 @@
 //| needs "c.exp l.cuts l.most? l.sums?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local relative = l.cuts == "tanh" or l.cuts == "besides" or l.cuts == "slopes"
+//| local scores = l.cuts == "tanh" and "tops)[2]" or "s)[NS]"
 //| local larger, quad_max = c.exp > 0 and "max_or_nan" or "fmaxf", c.exp > 0 and "quad_max_or_nan" or "quad_max"
 //| if l.cuts == "tanh" then
 // No exponent of the row can be as large as HIGHEST.
@@ -11,15 +12,34 @@ __device__ __forceinline__ bool all_stay(const RowState (&state)[2], const Param
   return __all_sync(~0u, stays(state[0], $(pr.unit_log2)) & stays(state[1], $(pr.unit_log2)));
 }
 //| end
+//| if l.cuts == "tanh" then
+// A block that is cut, or whose rows may move, is made in a loop of two halves, so that it is compiled for one: they change places.
+constexpr int HALF = NS / 2;
+__device__ __forceinline__ void other_half(float (&s)[NS]) {
+#pragma unroll
+  for (int i = 0; i < HALF; i++) {
+    const float first = s[i];
+    s[i] = s[HALF + i], s[HALF + i] = first;
+  }
+}
+__device__ __forceinline__ void raise_tops(const float (&s)[HALF], float (&tops)[2]) {
+#pragma unroll
+  for (int i = 0; i < HALF; i += 2) tops[i / 2 % 2] = $(larger)(tops[i / 2 % 2], $(larger)(s[i], s[i + 1]));
+}
+//| end
 // Of a block that is cut, or whose rows may move: m of the rows, in log2 units, and what their exponents are relative to, in products of
 // `scale`$(relative and " that are relative to it already" or ""). O and sums are multiplied by keep. What a row has follows from its own
 // scores alone.
-__device__ __forceinline__ void cut_maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], float (&shift)[2], float scale) {
+__device__ __forceinline__ void cut_maxima(const float (&$(scores), RowState (&state)[2], float (&keep)[2], float (&shift)[2], float scale) {
 #pragma unroll
   for (int h = 0; h < 2; h++) {
+//| if l.cuts == "tanh" then
+    float top = tops[h];
+//| else
     float top = -infinity();
 #pragma unroll
     for (int n = 0; n < NS / 4; n++) top = $(larger)(top, $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+//| end
     top = $(quad_max)(top)$(relative and "" or " * scale");
     const float m = state[h].m;
 //| if relative then

@@ -18,9 +18,9 @@
       $(way[1])
 //| end
       for (bool more = true; more;) {
-        float shift[2];
-        cut_scores(block$(brings));
-        cut_maxima(s, state, keep, shift, $(l.cuts == "tanh" and pr.unit_log2 or unit));
+        float shift[2]$(l.cuts == "tanh" and ", tops[2] = {-infinity(), -infinity()}" or "");
+        cut_scores(block$(l.cuts == "tanh" and ", tops" or brings));
+        cut_maxima($(l.cuts == "tanh" and "tops" or "s"), state, keep, shift, $(l.cuts == "tanh" and pr.unit_log2 or unit));
         exponentials<false, true>(s, a, o, state, keep, shift, $(unit));
 //| if l.cuts == "joins" then
         release_stage($(leaves));

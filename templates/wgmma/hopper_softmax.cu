@@ -19,14 +19,16 @@ __device__ __forceinline__ bool all_small(const float (&s)[NS], const TanhByFma 
 }
 //| if l.cuts then
 // Products become exponents relative to the rows' m. Each that is small takes the polynomial here, too, so that what a row has follows from
-// its own products alone.
+// its own products alone. Both are there before one is chosen: a branch for each would take longer to compile.
+template <int NS>
 __device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, const ScoreTile &scored, const RowState (&state)[2],
                                                const TanhByFma &by, int row, int block) {
   const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
 #pragma unroll
   for (int i = 0; i < NS; i++) {
     const float x = s[i], y = score_pair<false>(p, scored, scored.h, row, block * BC, 0, x);
-    s[i] = fabsf(x) <= by.most ? by.exponent(x, shift[i / 2 % 2]) : $(pr.exponent("y", pr.unit_log2, "shift[i / 2 % 2]"));
+    const float small = by.exponent(x, shift[i / 2 % 2]), other = $(pr.exponent("y", pr.unit_log2, "shift[i / 2 % 2]"));
+    s[i] = fabsf(x) <= by.most ? small : other;
   }
 }
 //| else
@@ -43,7 +45,8 @@ __device__ __forceinline__ void apply_exponent(float (&s)[NS], const Params &p, 
 #pragma unroll
     for (int i = 0; i < NS; i++) {
       const float x = s[i], y = score_pair<false>(p, scored, scored.h, row, block * BC, 0, x);
-      s[i] = fabsf(x) <= by.most ? by.exponent(x, shift[i / 2 % 2]) : $(pr.exponent("y", pr.unit_log2, "shift[i / 2 % 2]"));
+      const float small = by.exponent(x, shift[i / 2 % 2]), other = $(pr.exponent("y", pr.unit_log2, "shift[i / 2 % 2]"));
+      s[i] = fabsf(x) <= by.most ? small : other;
     }
   }
   if (!whole) apply_mask(s, p, sequence$(pr.ends_argument), row, block, t);
