@@ -102,6 +102,18 @@ static bool outdone(const gathering *g, const fa_shipped *row)
     return own;
 }
 
+/* Whether a row of the other 16-bit type has one of the problem's own beside it: of the same chip, family and shape. */
+static bool has_own(const fa_shipped *row, const fa_problem *as, const fa_problem *r)
+{
+    bool own = false;
+    for (size_t i = 0; row->problem.dtype != r->dtype && i < fa_shipped_count && !own; i++) {
+        const fa_shipped *other = &fa_shipped_rows[i];
+        own = other->problem.dtype == r->dtype && !strcmp(other->chip, row->chip) && !strcmp(other->config.family, row->config.family) &&
+              !memcmp(&other->problem, as, sizeof *as);
+    }
+    return own;
+}
+
 static void add_shipped(gathering *g, const fa_relative *r)
 {
     for (size_t i = 0; i < fa_shipped_count; i++) {
@@ -110,7 +122,7 @@ static void add_shipped(gathering *g, const fa_relative *r)
         double dims, chip;
         bool own;
         if (f.problem.op != r->problem.op || !class_apart(&f.problem, &r->problem, &dims) ||
-            (chip = chip_apart(row->chip, g->arch, &own)) < 0 || (!own && outdone(g, row)))
+            (chip = chip_apart(row->chip, g->arch, &own)) < 0 || (!own && outdone(g, row)) || has_own(row, &f.problem, &r->problem))
             continue;
         f.config = row->config;
         f.arch = chip < ARCH_APART;

@@ -435,7 +435,7 @@ return masked {
       unit = "wgmma16",
       exps = (c.exp > 0 and 1 - 1 / c.exp or 1) + program_exps,
       issue = issue * more,
-      efficiency = price.feed_rate(p, c),
+      efficiency = price.feed_rate(p, c) * price.early_rate(p, c, l),
       smem_bytes = (c.bc * (round_up(p.d, 16) + p.dv) * 2 * l.wgs + c.br * round_up(p.d, 16) * 2) * more,
       latency = latency,
       tile_latency = tile,

@@ -18,7 +18,7 @@ return function(p, a, packed)
   local has_score = p.score and p.score.has_score or false
   local of = has_score and p.score.arrays[1]
   local adds = of and of.diagonal or has_score and p.score.of_distance
-  local raced = p.d + p.dv <= (has_score and (adds and 256 or 128) or 192)
+  local raced = p.d + p.dv <= (has_score and not adds and 128 or 256)
   if of and of.by_row and not of.diagonal then raced = p.d + p.dv <= 128 or p.d + p.dv > 192 end
   if edges.walks(p) and not has_score and p.d + p.dv <= 256 then raced = true end
   local steady = p.dtype == "bf16" and not p.has_lengths and keeps_maxima(p) and raced
