@@ -56,6 +56,7 @@ static const struct row {
     { "fp8_wgmma", FA_VALUES_BEYOND, true, "e5m2,d=64,dv=96,mask=window,o=fp32" },
     { "fp8_wgmma", FA_VALUES_SEEN, true, "e4m3,d=96,dv=64,mask=causal,o=e4m3" },
     { "fp8_wgmma", FA_VALUES_SEEN, true, "e5m2,d=64,mask=causal,v=bf16" },
+    { "fp8_wgmma", FA_VALUES_SEEN, true, "e5m2,d=64,mask=causal" },
 };
 #define ROWS (int)(sizeof rows / sizeof *rows)
 

@@ -85,6 +85,10 @@ float fa_number_round_finite(float x, int dtype)
 
 void fa_number_store(void *to, float x, int dtype)
 {
+    if (dtype == FA_E5M2 && isinf(x)) { /* what is nearest is finite: a quantizer saturates */
+        *(uint8_t *)to = x < 0 ? 0xfc : 0x7c;
+        return;
+    }
     if (fa_format_of(dtype)) {
         *(uint8_t *)to = (uint8_t)fa_format_nearest(fa_format_of(dtype), x);
         return;
