@@ -52,8 +52,8 @@ Test(cli_decode, four_bits_take_twelve_warps)
 {
     cli_result r = cli_run("show -d 128 -b 64 -H 32 --kv-heads 8 --sq 1 --sk 8192 --kv q4_0 --arch h200");
     cr_assert_eq(r.code, 0, "%d, %s", r.code, r.err);
-    cr_expect(strstr(r.out, "config     decode_mma:br=8,bk=32,row_warps=1,key_warps=1,stages=2,ctas=3,"), "%s", r.out);
-    cr_expect(strstr(r.out, ",head_warps=4\n"), "%s", r.out);
+    cr_expect(strstr(r.out, "config     decode_mma:br=4,bk=32,row_warps=1,key_warps=1,stages=2,ctas=3,"), "%s", r.out);
+    cr_expect(strstr(r.out, ",head_warps=4,token_rows=1\n"), "%s", r.out);
     cli_result_free(&r);
 }
 
