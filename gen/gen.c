@@ -248,6 +248,12 @@ bool fa_gen_chosen_for(fa_gen *g, const char *family, const fa_problem *p)
     return !f || !f->splits || fa_problem_splits(p);
 }
 
+bool fa_gen_splits(fa_gen *g, const char *family)
+{
+    const fa_family *f = fa_gen_load_family(g, family) == FA_OK ? find(g, family) : NULL;
+    return f && f->splits;
+}
+
 bool fa_gen_tunable(const fa_gen *g, const char *family, size_t i, fa_tunable *out)
 {
     const fa_family *f = find(g, family);

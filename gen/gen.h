@@ -40,6 +40,8 @@ fa_status fa_gen_reference_config(fa_gen *g, int32_t op, fa_config *out);
 /* Whether a config of the family may be chosen for p: one that cuts tiles into parts only where launches say whether they bring a
  * workspace. Loads the family; true where that fails, which its price tells. */
 bool fa_gen_chosen_for(fa_gen *g, const char *family, const fa_problem *p);
+/* Whether the family cuts tiles into parts, as it declares. Loads it; false where that fails. */
+bool fa_gen_splits(fa_gen *g, const char *family);
 
 /* One tunable of a family. Valid until fa_gen_close. */
 typedef struct fa_tunable {

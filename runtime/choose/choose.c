@@ -145,7 +145,7 @@ static fa_status add_winners(const choosing *c, double base)
         fa_cost cost = { .bound = "" };
         fa_point pt = { .fits = false };
         fa_status st = FA_NO_FIT;
-        bool cuts = fa_config_get(&f->config, "parts", -1) >= 0;
+        bool cuts = fa_gen_splits(c->g, f->config.family);
         bool sound = f->kind == FA_FACT_PINNED || !fa_facts_failure(c->facts, &f->config);
         if (sound && fa_gen_chosen_for(c->g, f->config.family, c->point))
             st = model(c, c->point, &f->config, &pt, &cost);
