@@ -64,7 +64,8 @@ def main():
     for path in o.text:
         registers = "/".join(re.findall(r"Used (\d+) registers", logs[path]))
         spilled = sum(map(int, re.findall(r"(\d+) bytes spill stores", logs[path])))
-        print(f"{best[path]:.3f} s, {best[path] / best[o.text[0]]:.2f} of the first  {path}: {registers} registers, {spilled} bytes spilled")
+        print(f"{best[path]:.3f} s, {best[path] / best[o.text[0]]:.2f} of the first  {path}: {registers} registers, {spilled} bytes "
+              "spilled")
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def arguments(name):
         what = {"mask": 1}
         if program:
             import scores
-            what.update(score=scores.text_of(program), values=scores.PROGRAMS[program][0](heads, 4096))
+            what.update(score=scores.text_of(program), values=scores.values_of(program, int(b), heads, 4096))
         return [q, k, v, torch.empty_like(q)], what
     if name == "gradients":
         q, k, v, o, grad_o, gq, gk, gv = (randn(1, 4096, 16, 128) for _ in range(8))

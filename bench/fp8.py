@@ -29,7 +29,8 @@ def parse(argv=None):
     p.add_argument("--heads", type=int, default=16, help="query heads, and of K and V (default 16)")
     p.add_argument("--tokens", type=int, default=16384, help="tokens of a batch (default 16384)")
     p.add_argument("--gains", default="1024,16384,131072", help="keys of the table of gains (default 1024,16384,131072); none: no table")
-    p.add_argument("--config", action="append", default=[], help="of that table also these configs of fp8_wgmma for d = 128; repeat for more")
+    p.add_argument("--config", action="append", default=[],
+                   help="of that table also these configs of fp8_wgmma for d = 128; repeat for more")
     p.add_argument("--seconds", type=float, default=1.0, help="of each case's times (default 1)")
     p.add_argument("-o", "--output", help="a JSON file")
     return p.parse_args(argv)

@@ -84,6 +84,11 @@ def bucket(n):
     return torch.where(n < 16, n, far.clamp(max=31))
 
 
+def values_of(name, b, h, s):
+    """The operands, of h heads and s keys; b sequences share a bias."""
+    return [x.expand(b, *x.shape[1:]) if hasattr(x, "dim") and x.dim() == 4 else x for x in PROGRAMS[name][0](h, s)]
+
+
 def text_of(name):
     with open(os.path.join(HERE, "..", "templates", "pairs", "programs", f"{name}.lua")) as f:
         return f.read()
@@ -184,7 +189,7 @@ def cell(fa, fagen, d, s, names, o):
             calls["fa4"] = lambda _: peer.module.flash_attn_func(q, k, v, causal=True)[0]
         calls["fa4"](0)
     for name in names:
-        values = [x.expand(b, *x.shape[1:]) if hasattr(x, "dim") and x.dim() == 4 else x for x in PROGRAMS[name][0](h, s)]
+        values = values_of(name, b, h, s)
         rows[name] = {"d": d, "s": s, "program": name}
         try:
             out = ours(name, score=fa.score(text_of(name)), values=values)

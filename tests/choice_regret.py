@@ -71,8 +71,8 @@ LATER = (
 )
 
 
-# Recordings since cut tiles of wgmma ask for so much shared memory that no more blocks come to an SM than are meant for one. Of those before
-# a time does not count where two blocks found room: 64 rows, one block to an SM, in 128 registers and half of the shared memory.
+# Recordings since cut tiles of wgmma ask for so much shared memory that no more blocks come to an SM than are meant for one. Of those
+# before a time does not count where two blocks found room: 64 rows, one block to an SM, in 128 registers and half of the shared memory.
 ALONE = ("h200_few_queries_311", "h200_unequal_lengths_312", "h200_cut_alone", "h200_choice_moved_314")
 
 

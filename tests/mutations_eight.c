@@ -53,12 +53,13 @@ static const scene scenes[] = {
 
 #define B "eight_before.cu"
 #define C "eight_consumer.cu"
+#define X "eight_probabilities.cu"
 #define H "hopper_eight.cu"
 #define P "eight_producer.cu"
 #define T "eight_transpose.cu"
 
 static const mutation mutations[] = {
-    { "P is as it is", C, "constexpr float RAISED = $(l.raised);", "constexpr float RAISED = 0;", 0, "dense" },
+    { "P is as it is", X, "constexpr float RAISED = $(l.raised);", "constexpr float RAISED = 0;", 0, "dense" },
     { "O stays when m moves", C, "fmaf(o[part * NT + i], keep[i / 2 % 2], t[i])", "o[part * NT + i] + t[i]", 0, "dense beside" },
     { "O takes the weight of the other row", C, "keep[i / 2 % 2], t[i]", "keep[i / 2 % 2 ^ 1], t[i]", 0, "dense beside" },
     { "a block's sum begins with that of the block before", C, "wgmma_sums_first(t, a, vb);", "wgmma_sums(t, a, vb);", 0, "dense" },
@@ -66,7 +67,7 @@ static const mutation mutations[] = {
     { "all keys have P of the first", C, "wgmma_sums(t, a + 4 * i, vb);", "wgmma_sums(t, a, vb);", 0, "dense beside" },
     { "V of the first box is that of all", C, "i * 32 / KEY_BOX * $(l.ones and \"TURNED\" or \"COLUMNS\") * KEY_BOX + ", "", 0, "dense" },
     { "K of the first columns is that of all", C, "kb = b + (box * BC * ROW + in_box) / 16;", "kb = b;", 0, "dense beside" },
-    { "P lies as S does", C, "s[8 * i + 2 * h + 1], s[8 * i + 4 + 2 * h], s[8 * i + 5 + 2 * h]);",
+    { "P lies as S does", X, "s[8 * i + 2 * h + 1], s[8 * i + 4 + 2 * h], s[8 * i + 5 + 2 * h]);",
       "s[8 * i + 4 + 2 * h], s[8 * i + 2 * h + 1], s[8 * i + 5 + 2 * h]);", 0, "dense beside" },
     { "P is of the scores before the mask", C, "apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);", "", 0, "beside scaled" },
     { "the mask is that of the block before", C, "weigh(s, block - 1, keep);", "weigh(s, block, keep);", 0, "beside" },
@@ -76,11 +77,11 @@ static const mutation mutations[] = {
       "add_values(a, keep, sums", 0, "dense scaled in_turns" },
     { "sums of V transposed await nobody", C, "mbarrier_wait($(v_full), v.parity);\n        add_values(a, keep);", "add_values(a, keep);",
       0, "ahead" },
-    { "P by multiply-adds is twice as large", C, "EXP_OFFSET = 15.", "EXP_OFFSET = 16.", 0, "halved out_of_turn" },
-    { "the bytes of its first bits are swapped", C, "0x6521", "0x5612", 0, "halved" },
-    { "its fraction has no one before it", C, "(bits & 0x03ff03ff) | one", "(bits & 0x03ff03ff)", 0, "halved" },
+    { "P by multiply-adds is twice as large", X, "EXP_OFFSET = 15.", "EXP_OFFSET = 16.", 0, "halved out_of_turn" },
+    { "the bytes of its first bits are swapped", X, "0x6521", "0x5612", 0, "halved" },
+    { "its fraction has no one before it", X, "(bits & 0x03ff03ff) | one", "(bits & 0x03ff03ff)", 0, "halved" },
     { "scores stay where P is found out of turn", C, "other_exponentials(s, shift, $(unit), sum, adds);", "", 0, "out_of_turn" },
-    { "LSE lacks the keys whose P is found so", C, "if (adds) sum += probability(x", "if (false) sum += probability(x", 0, "halved" },
+    { "LSE lacks the keys whose P is found so", X, "if (adds) sum += probability(x", "if (false) sum += probability(x", 0, "halved" },
     { "scores of later keys stay", C, "exponentials<FIRST, BC>(s, shift", "exponentials<0, FIRST>(s, shift", 0, "split" },
     { "P V of the later keys is left out", C, "issue_sums<FIRST, BC>(sums, a, $(values));", "", 0, "split" },
     { "l stays raised", C, "state[h].l *= lowered;", "", 0, "scaled" },
@@ -88,10 +89,10 @@ static const mutation mutations[] = {
     { "LSE has no scale of Q and K", C, "state[h].m * scaled$(l.row_scaled and \"[h]\" or \"\");", "state[h].m;", 0, "scaled" },
     { "the scales of Q and K are added", "eight_scales.cu", "table.concat(of, \" * \")", "table.concat(of, \" + \")", 0, "scaled" },
     { "all heads have the first's scale", "eight_scales.cu", "head * p.$(x)_scale_sh", "0 * p.$(x)_scale_sh", 0, "scaled" },
-    { "maxima below 0 go by bits", C, "(__float_as_int(top[0]) | __float_as_int(top[1])) < 0", "false", 0, "ones" },
+    { "maxima below 0 go by bits", X, "(__float_as_int(top[0]) | __float_as_int(top[1])) < 0", "false", 0, "ones" },
     { "sums of P are those of the other row", C, "t[NT + 2 * h]);", "t[NT + 2 - 2 * h]);", 0, "ones" },
     { "sums of P stay when m moves", C, "fmaf(weights[h], keep[h], t[NT + 2 * h])", "weights[h] + t[NT + 2 * h]", 0, "ones" },
-    { "LSE has no sum of P", C, "  if (adds)\n", "  if (false)\n", 0, "ones" },
+    { "LSE has no sum of P", X, "  if (adds)\n", "  if (false)\n", 0, "ones" },
     { "columns lie where ones do", T, "column < SUM ? column : column + 8", "column", 0, "ones" },
     { "ones are of the other type", "fp8_wgmma.cu", "0x3c3c3c3c", "0x38383838", 0, "pieces" },
     { "a tile's second piece has the rows of the first", "tile_order.cu", "w.row += low * 64;", "", 0, "pieces" },
@@ -107,8 +108,8 @@ static const mutation mutations[] = {
     { "V is of the block before", P, "box * BOX, key + BC, where.kv_head", "box * BOX, key, where.kv_head", 0, "beside packed" },
     { "columns of O lie as those of V transposed", "eight_store.cu", "o[8 * n + 4 + 2 * h] * $(inverse), o[8 * n + 2 * h + 1] * $(inverse)",
       "o[8 * n + 2 * h + 1] * $(inverse), o[8 * n + 4 + 2 * h] * $(inverse)", 0, "dense" },
-    { "P of the other half of a quad", C, "lane % 4 < 2 ? 0x5410 : 0x7632", "lane % 4 < 2 ? 0x7632 : 0x5410", 0, "columns" },
-    { "P of one neighbour alone", C, "__shfl_sync(~0u, x, from + 1)", "__shfl_sync(~0u, x, from)", 0, "columns" },
+    { "P of the other half of a quad", X, "lane % 4 < 2 ? 0x5410 : 0x7632", "lane % 4 < 2 ? 0x7632 : 0x5410", 0, "columns" },
+    { "P of one neighbour alone", X, "__shfl_sync(~0u, x, from + 1)", "__shfl_sync(~0u, x, from)", 0, "columns" },
     { "keys of V are those of the block before", P, "(block + 1) * BC + box * KEY_BOX", "block * BC + box * KEY_BOX", 0, "columns" },
     { "all boxes of V have the first keys", P, "(block + 1) * BC + box * KEY_BOX", "(block + 1) * BC", 0, "columns" },
     { "columns of O lie as if V had been transposed", "eight_store.cu", "//| if l.turned then", "//| if true then", 0, "columns" },
@@ -120,9 +121,9 @@ static const mutation mutations[] = {
     { "all keys have V of the first sixteen", C, "b + i * 16 * VALUE_ROW / 16", "b", 0, "wide" },
     { "boxes of V of 16 bits lie side by side", C, "v + part * SUM * 2 * BC, BC * VALUE_ROW", "v + part * SUM * 2 * BC, 16 * VALUE_ROW", 0,
       "wide" },
-    { "P of 16 bits is of the pair's other key first", C, "to_values(s[2 * n], s[2 * n + 1])", "to_values(s[2 * n + 1], s[2 * n])", 0,
+    { "P of 16 bits is of the pair's other key first", X, "to_values(s[2 * n], s[2 * n + 1])", "to_values(s[2 * n + 1], s[2 * n])", 0,
       "wide" },
-    { "l of 16 bits is of one row", C, "state[n % 2].l += s[2 * n]", "state[0].l += s[2 * n]", 0, "wide" },
+    { "l of 16 bits is of one row", X, "state[n % 2].l += s[2 * n]", "state[0].l += s[2 * n]", 0, "wide" },
     { "V of 16 bits is of the block before", P, "box * VALUE_BOX, key + BC,", "box * VALUE_BOX, key,", 0, "wide" },
     { "a part is stored as a whole tile", C, "if (where.parts > 1)\n      store_part", "if (false)\n      store_part", 0, "parts" },
     { "columns of parts lie as those of V transposed", "part_rows.cu", "\"o[8 * n + 4 + 2 * h]\", \"o[8 * n + 1 + 2 * h]\"",

@@ -333,7 +333,7 @@ Test(steps, launches_fill_rounds)
         { "", 27, 27, 5425, 108, 17 },                 /* 7 and 4; of 18 and 9 8 and 4 */
         { "", 54, 27, 5425, 132, 14 },                 /* groups have slices */
         { ",mask=causal", 27, 27, 5425, 132, 14 },     /* long and short tiles fill rounds */
-        { ",features=lengths", 27, 27, 5425, 132, 14 } /* nobody knows which blocks there are */
+        { ",features=lengths", 27, 27, 5425, 132, 14 } /* the host does not know how many blocks a sequence has */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fa_workspace w;

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STARTS_MAX 192  /* of all families together */
-#define HALF_FAME 3.0   /* doublings after which a winner's fame, and what was measured of it, count for half */
-#define HALF_FAME_CUT 2 /* likewise of fame, where tiles are cut: how many there are, and into how many parts, is another shape's */
-#define WEIGHED_MOST 12 /* candidates, at the ends of a bucket too */
-#define MOST_OFF 4.0    /* a measurement that differs more from the model corrects no more than that */
+#define STARTS_MAX 192    /* of all families together */
+#define HALF_FAME 3.0     /* doublings after which a winner's fame, and what was measured of it, count for half */
+#define HALF_FAME_CUT 2.0 /* likewise of fame, where tiles are cut: how many there are, and into how many parts, is another shape's */
+#define WEIGHED_MOST 12   /* candidates, at the ends of a bucket too */
+#define MOST_OFF 4.0      /* a measurement that differs more from the model corrects no more than that */
 
 /* How far the model errs between two configs of a class. Of it a winner is dearer at most before it gives way, where it won. */
 static double error_of(const fa_problem *p)
@@ -34,9 +34,10 @@ static double error_of(const fa_problem *p)
     return 0.20;
 }
 
-static double fade(double far)
+/* half: doublings after which what is far counts for half. */
+static double fade(double far, double half)
 {
-    return exp2(-far / HALF_FAME);
+    return exp2(-far / half);
 }
 
 typedef struct choosing {
@@ -96,7 +97,7 @@ static double reference(const choosing *c)
 {
     for (size_t i = 0; i < c->facts->n; i++)
         if (timed(&c->facts->fact[i]))
-            return pow(correction(c, &c->facts->fact[i]), fade(c->facts->fact[i].far));
+            return pow(correction(c, &c->facts->fact[i]), fade(c->facts->fact[i].far, HALF_FAME));
     return 1;
 }
 
@@ -156,11 +157,11 @@ static fa_status add_winners(const choosing *c, double base)
             c->out->refused++;
             continue;
         }
-        double off = timed(f) ? pow(correction(c, f), fade(f->far)) : base;
+        double off = timed(f) ? pow(correction(c, f), fade(f->far, HALF_FAME)) : base;
         x.model = cost.seconds;
         x.bound = cost.bound;
         x.spills = pt.spills && f->kind == FA_FACT_SHIPPED && !f->arch; /* on its own arch it won with the same code */
-        double fame = f->kind == FA_FACT_MODELLED ? 0 : error * exp2(-f->far / (cuts ? HALF_FAME_CUT : HALF_FAME));
+        double fame = f->kind == FA_FACT_MODELLED ? 0 : error * fade(f->far, cuts ? HALF_FAME_CUT : HALF_FAME);
         x.price = (f->own || st != FA_OK) && f->seconds > 0 ? f->seconds : cost.seconds * off * (1 - fame);
         if (f->own && !c->out->decided) {
             c->out->decided = true;

@@ -101,8 +101,8 @@ return masked {
       "plain = warpgroups go on as they get there, pingpong = S of a block is issued in turns, exponents = they are taken in turns" },
     { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" }, { 2, "sums_ahead" }, { 3, "split" } },
       "a warpgroup's S of the next block is issued in_turn = when P V is over, side_by_side = beside the P V of this one; sums_ahead = " ..
-      "in_turn, but a sum of P V is under way while the one before joins O; split = in_turn, but P V of a block's first keys is under way " ..
-      "while P of the others is found" },
+      "in_turn, but a sum of P V is under way while the one before joins O; split = in_turn, but P V of a block's first keys is under " ..
+      "way while P of the others is found" },
     { "bc", { 128, 96, 64, 160, 192, 224, 256 }, "B_c: keys per iteration", step = 2 },
     { "sums", { 1, 2, 4 }, "P V of a block is so many sums, of so many parts of O's columns, one after the other" },
     { "box", { 128, 64, 32 }, "columns of a TMA box: rows of so many bytes, swizzled" },
@@ -146,7 +146,9 @@ return masked {
       end
       local _, same = registers(a, { br = c.br, ctas = c.ctas, feeder = 32 })
       if c.feeder < 32 and same == consumer then return false, "with 32 the others get " .. consumer .. " likewise" end
-      if c.feeder < 32 and (p.has_v_columns or wide(p)) then return false, "so few registers are for blocks beside which V is transposed before" end
+      if c.feeder < 32 and (p.has_v_columns or wide(p)) then
+        return false, "so few registers are for blocks beside which V is transposed before"
+      end
       return true
     end, upto = "feeder" },
     { "resident", function(p, c)
@@ -172,7 +174,8 @@ return masked {
       local others = c.overlap == 2 and 20 or c.feeder < 32 and 16 or 26
       local need = columns_of(p) // 2 + others + program_cost(p).regs + (p.q_scale == 2 and 3 or 0)
         + (c.overlap == 1 and c.bc // 2 + sums + weights_of(p, c)
-          or c.overlap == 3 and math.max(c.bc // 2, sums + 4 + first_of(c) // 8 + (c.bc - first_of(c)) // 2) or math.max(c.bc // 2, sums + weights_of(p, c)))
+          or c.overlap == 3 and math.max(c.bc // 2, sums + 4 + first_of(c) // 8 + (c.bc - first_of(c)) // 2)
+          or math.max(c.bc // 2, sums + weights_of(p, c)))
       if need <= consumer then return true end
       return false, "O, S or what a block adds, and P with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
     end, upto = "sums", about = "registers" },
@@ -285,8 +288,8 @@ return masked {
       local by = p[x .. "_scale"]
       if by > 0 then scales = scales .. ("%s_scale %s_scale_sb %s%s_scale_sh "):format(x, x, by == 2 and x .. "_scale_ss " or "", x) end
     end
-    return "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or l.before and "turned_v " or "") .. values.sequences .. values.strides
-      .. values.strides_of_lse .. scales .. values.scores .. values.seen
+    return "q k v o lse counter " .. (l.parts and "workspace part_o part_state " or l.before and "turned_v " or "")
+      .. values.sequences .. values.strides .. values.strides_of_lse .. scales .. values.scores .. values.seen
       .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
   end,
 

@@ -19,14 +19,15 @@ function price.feed_rate(p, c)
   return in_sectors(p) and box or box * (c.box == 32 and 0.66 or 0.82)
 end
 
--- How fast products are where rows keep their maximum, which look for none and take half of a block's exponentials beside the P V before:
--- three warpgroups and more without turns gain the most. By 300 timings of 30 shapes on an H200, d = 96 to 128; at d = 128 and in short rows
--- the rest of the price has it.
-local EARLY, EARLY_WITHOUT_TURNS = 1.07, 1.06
+-- Rows that keep their maximum take half of a block's exponentials beside the P V before, and their products wait less. By 300 timings of
+-- 30 shapes on an H200, d = 96 to 128, without a window: EARLY below d = 128, and more where three warpgroups take no turns. Shorter rows
+-- were priced right without it.
+local EARLY, WITHOUT_TURNS = 1.07, 1.06
 function price.early_rate(p, c, l)
   local width = p.d + p.dv
-  if c.rescale < 4 or p.score or p.has_lengths or c.parts or width <= 160 or width > 256 then return 1 end
-  return (width < 256 and EARLY or 1) * (c.schedule == 0 and l.wgs > 2 and EARLY_WITHOUT_TURNS or 1)
+  if c.rescale < 4 or p.score or edges.cuts_left(p) or p.has_lengths or c.parts then return 1 end
+  if width <= 160 or width > 256 then return 1 end
+  return (width < 256 and EARLY or 1) * (c.schedule == 0 and l.wgs > 2 and WITHOUT_TURNS or 1)
 end
 
 -- How fast copies of boxes come out of the L2. A box writes its columns beyond the head's as zeros, in the same time. Rows of narrow boxes

@@ -68,8 +68,8 @@ __device__ __forceinline__ void leave_scales(u32 floats, u32 k_tile, const Lane 
   __syncwarp();
 }
 //|     end
-// Sums begin with the bits of 1.5 2^31 for the upper ones, of 1.5 2^23 for the lower ones: as floats they are 256 times the sum, and the sum,
-// more than these.
+// Sums begin with the bits of 1.5 2^31 for the upper ones, of 1.5 2^23 for the lower ones: as floats they are 256 times the sum, and the
+// sum, more than these.
 __device__ __forceinline__ void multiply_limbs(float (&sum)[2], const QFragments &q, int block, const u32 (&word)[BLOCK_WORDS]) {
   constexpr int UPPER = 0x4f400000, LOWER = 0x4b400000;
   int c[4] = {UPPER, UPPER, LOWER, LOWER};
@@ -138,16 +138,18 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
       load_floats(scale, floats + ((n + i) * 8 + at.t * 2) * (K_SCALES_OF_ROW * 4));
 //|     end
 //|     for b = 0, l.limbs.blocks - 1 do
+//|       local first = l.limbs.first[b] * l.limbs.codes
+//|       local scaled = b == 0 and "sum[x] * scale[x][0]" or ("fmaf(sum[x], scale[x][%d], s[0][n + i][x])"):format(b)
       {
         u32 word[BLOCK_WORDS];
 #pragma unroll
         for (int r = 0; r < BLOCK_WORDS; r++)
-          word[r] = $(l.limbs.first[b] * l.limbs.codes) + r < CHUNKS * $(l.limbs.codes) ? words[i][$(l.limbs.first[b] * l.limbs.codes) + r] : 0;
+          word[r] = $(first) + r < CHUNKS * $(l.limbs.codes) ? words[i][$(first) + r] : 0;
         float sum[2];
         multiply_limbs(sum, q, $(b), word);
 #pragma unroll
         for (int x = 0; x < 2; x++)
-          s[0][n + i][x] = $(not kd and "sum[x]" or b == 0 and "sum[x] * scale[x][0]" or ("fmaf(sum[x], scale[x][%d], s[0][n + i][x])"):format(b));
+          s[0][n + i][x] = $(kd and scaled or "sum[x]");
       }
 //|     end
 #pragma unroll
@@ -164,7 +166,8 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
 //|   -- Registers of V's codes.
 //|   function to.columns()
 //|     local off = V.bits == 8 and "128 too large" or "8 too large, of the upper halves 16 times that"
-// Codes of V as fp16 as they stand, below its normal numbers: 2^-24 times the code, $(off). Registers as unpack_columns_$(V.name)() has them.
+// Codes of V as fp16 as they stand, below its normal numbers: 2^-24 times the code, $(off). Registers as
+// unpack_columns_$(V.name)() has them.
 __device__ __forceinline__ void integers_of_columns(u32 (&h)[V_WORD], u32 word) {
 //|     if V.bits == 8 then
   word ^= 0x80808080;
@@ -189,7 +192,8 @@ __device__ __forceinline__ u32 larger_f16x2(u32 a, u32 b) {
   asm("{ .reg .b32 x; abs.f16x2 x, %2; max.f16x2 %0, %1, x; }" : "=r"(r) : "r"(a), "r"(b));
   return r;
 }
-// What P is multiplied by, beside a block's scale: fp16 holds the product as long as no scale is above `limit`, a power of two in fp16, twice.
+// What P is multiplied by, beside a block's scale: fp16 holds the product as long as no scale is above `limit`, a power of two in fp16,
+// twice.
 struct PowerOfP {
   u32 limit;
   float up;
@@ -212,8 +216,8 @@ __device__ __forceinline__ void raise_limit(PowerOfP &power, float (&o)[MB][OB][
 }
 //|     end
 // O^T += V^T P^T, and what codes that are too large add to a row of it. Block (b * $(I.chunks) + i) * V_WORD / 2 + r / 2
-// of O has registers r and r + 1 of words of the i-th chunk of V's block b, for even r, as rows g and g + 8: what of it is another block's is
-// not asked for. P is that of the keys times the scale of their block.
+// of O has registers r and r + 1 of words of the i-th chunk of V's block b, for even r, as rows g and g + 8: what of it is another block's
+// is not asked for. P is that of the keys times the scale of their block.
 //|     local power = vd and "PowerOfP &power, " or ""
 __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&s)[MB][NB][4], $(power)u32 v_tile, const Lane &at) {
 #pragma unroll

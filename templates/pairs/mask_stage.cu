@@ -149,7 +149,7 @@ $(of.type) r$(of.node)[2];
 //|     end
 auto find_rows = [&] { $(fetches) };
 //|   end
-//|   -- Whether what is staged tells by values of rows and of keys alone.
+//|   -- Whether the staged conditions depend on values of rows and of keys alone.
 //|   local function by_values()
 //|     if l.masks.plane or #l.masks.rows == 0 or #l.masks.columns == 0 then return false end
 //|     for _, line in ipairs(program.mask_staged(false)) do

@@ -1,7 +1,7 @@
 //| needs "c.exp l.cuts l.most? l.sums?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local relative = l.cuts == "tanh" or l.cuts == "besides" or l.cuts == "slopes"
-//| local scores = l.cuts == "tanh" and "tops)[2]" or "s)[NS]"
+//| local scores = l.cuts == "tanh" and "(&tops)[2]" or "(&s)[NS]"
 //| local larger, quad_max = c.exp > 0 and "max_or_nan" or "fmaxf", c.exp > 0 and "quad_max_or_nan" or "quad_max"
 //| if l.cuts == "tanh" then
 // No exponent of the row can be as large as HIGHEST.
@@ -30,7 +30,8 @@ __device__ __forceinline__ void raise_tops(const float (&s)[HALF], float (&tops)
 // Of a block that is cut, or whose rows may move: m of the rows, in log2 units, and what their exponents are relative to, in products of
 // `scale`$(relative and " that are relative to it already" or ""). O and sums are multiplied by keep. What a row has follows from its own
 // scores alone.
-__device__ __forceinline__ void cut_maxima(const float (&$(scores), RowState (&state)[2], float (&keep)[2], float (&shift)[2], float scale) {
+__device__ __forceinline__ void cut_maxima(const float $(scores), RowState (&state)[2], float (&keep)[2], float (&shift)[2],
+                                           float scale) {
 #pragma unroll
   for (int h = 0; h < 2; h++) {
 //| if l.cuts == "tanh" then
