@@ -3,18 +3,18 @@
 //| local wk = include("work/work.lua").of(p, l)
 //| tokens = p.has_lengths and "(p.cu_seqlens_q != nullptr ? p.total_q : p.b * p.sq)" or "p.b * p.sq"
 //| if p.has_slots and c.claims == 0 then
-// Whether a later row goes to the same slot, asked by all lanes of a team.
-__device__ __forceinline__ bool is_overtaken(const Params &p, int token, bool asks, int tokens, int lane) {
+// Whether a later row goes to the same slot, `own`, asked by all lanes of a team.
+__device__ __forceinline__ bool is_overtaken(const Params &p, int token, long long own, bool asks, int tokens, int lane) {
   constexpr int BATCH = 8;  // slots that are on their way at a time
-  const long long own = p.slots[token];
   bool later = false;
   for (int i = token + 1 + lane; asks && i < tokens; i += LANES * BATCH) {
     long long slot[BATCH];
 #pragma unroll
     for (int j = 0; j < BATCH; j++) slot[j] = p.slots[min(i + j * LANES, tokens - 1)];
+    // No short cut: after one a load would begin where the one before has ended. The last row stands for those behind it.
     bool same = false;
 #pragma unroll
-    for (int j = 0; j < BATCH; j++) same = same || (slot[j] == own && i + j * LANES < tokens);
+    for (int j = 0; j < BATCH; j++) same |= slot[j] == own;
     for (int j = i; same && j < tokens && j < i + LANES * BATCH; j += LANES)
       if (p.slots[j] == own && place_of(p, j).kept) later = true;
   }
@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_claim(const __grid_cons
 }
 
 // Whether a later row goes to the same slot.
-__device__ __forceinline__ bool is_overtaken(const Params &p, int token, bool asks, int tokens, int) {
+__device__ __forceinline__ bool is_overtaken(const Params &p, int token, long long, bool asks, int tokens, int) {
   return asks && claims_of(p, tokens).overtaken[token] != 0;
 }
 //| end

@@ -157,10 +157,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
   auto prepare = [&](Ready &to, const Item &item, const Told &told) {
     const bool is_q = item.part >= 2 * of_k, is_v = !is_q && item.part >= of_k;
     to.place = place_of(p, item.token, told);
-    to.overtaken = false;
-//| if p.has_slots then
-    to.overtaken = is_overtaken(p, item.token, !is_q && item.real, tokens, lane);
-//| end
 //| if p.rotary > 0 then
     const bool turns = item.real && (!is_v || item.end > item.part + 1) && to.place.used && to.place.turns;
 //|   if l.partner == "own" then
@@ -175,6 +171,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //|   end
 //| end
   };
+  // After it, since what is read here is compared at once.
+  auto look = [&](Ready &to, const Item &item, const Told &told) {
+    to.overtaken = false;
+//| if p.has_slots then
+    to.overtaken = is_overtaken(p, item.token, told.slot, item.part < 2 * of_k && item.real, tokens, lane);
+//| end
+  };
 //| if given_by_lanes then
   // That of its head number `lane`.
   auto scale_of_lane = [&](const Place &place, const Item &item) -> float {
@@ -187,6 +190,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
   Item next = first_of(share);
 //| if a.cc >= 90 then
   asm volatile("griddepcontrol.wait;" ::: "memory");  // this kernel may have begun before what precedes it has ended
+//|   if c.claims == 0 then
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");  // what follows may stand ready: few tokens are done before it could begin
+//|   end
 //| end
   if (share >= shares) return;
   Ready ready = {};
@@ -196,6 +202,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //| if given_by_lanes then
   float next_given = scale_of_lane(ready.place, next);
 //| end
+  look(ready, next, first_told);
   int stage = 0;
 #pragma unroll 1
   for (bool more = true; more;) {
@@ -443,6 +450,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //| if given_by_lanes then
     if (more) next_given = scale_of_lane(ready.place, next);
 //| end
+    if (more && ends) look(ready, next, told);
     stage ^= 1;
   }
 }
