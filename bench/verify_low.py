@@ -78,7 +78,8 @@ def main():
     todo = [(f"{kv}, {of[0]}", commands(options, kv, of, rng)) for of in CLASSES for kv in options.formats]
     begun, right, count, bad = time.time(), 0, 0, 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for name, r, n, wrong in pool.map(lambda x: run(*x, options.limit), todo):
+        for done in concurrent.futures.as_completed([pool.submit(run, *x, options.limit) for x in todo]):
+            name, r, n, wrong = done.result()
             right, count, bad = right + r, count + n, bad + bool(wrong)
             print(f"{name}: {r} of {n}" + (f"; {wrong}" if wrong else ""), flush=True)
     print(f"{right} of {count} problems are right in {len(todo)} classes, {bad} classes without a clean run, {time.time() - begun:.0f} s")

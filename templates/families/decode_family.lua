@@ -101,11 +101,29 @@ local function chunks_of_blocks(f, blocks, bytes, most)
   end
   return first, chunks
 end
+-- Whether a block's codes lie, wherever a row begins, in a lane's bytes of two neighbouring chunks that are one chunk when each lane takes
+-- its bytes of the one or of the other: scale and codes of whole chunks follow each other, and the scale never lies in a chunk further on.
+-- Then there are as many joined words of a block as chunks have its codes, and no product is of another block.
+local function joins(f, blocks, most)
+  if f.block == 1 or f.scale_at ~= 0 or f.codes_at ~= 2 or (f.block_bytes - 2) % 16 > 0 then return false end
+  for b = 0, blocks - 1 do
+    if b * f.block_bytes % 16 + most > 14 then return false end
+  end
+  return true
+end
+-- The chunk where each block begins, and how many joined ones it has.
+local function joined_chunks(f, blocks)
+  local first = {}
+  for b = 0, blocks - 1 do first[b] = b * f.block_bytes // 16 end
+  return first, (f.block_bytes - 2) // 16
+end
 local function limbs_of(p, l)
   local f = l.low.k
   if f.block == 1 then return { blocks = 1, chunks = l.chunks, first = { [0] = 0 }, codes = 1, words = l.chunks, bytes = p.d } end
   local to = { blocks = p.d // f.block, codes = 8 // f.bits, bytes = f.block_bytes - f.codes_at }
-  to.first, to.chunks = chunks_of_blocks(f, to.blocks, to.bytes, l.shifts_k and l.most_k or 0)
+  to.joined = joins(f, to.blocks, l.shifts_k and l.most_k or 0)
+  if to.joined then to.first, to.chunks = joined_chunks(f, to.blocks)
+  else to.first, to.chunks = chunks_of_blocks(f, to.blocks, to.bytes, l.shifts_k and l.most_k or 0) end
   to.words = to.blocks * to.chunks * to.codes
   return to
 end
@@ -201,9 +219,12 @@ function decode.layout(p, c, a, wide)
       local f = l.low.v
       local bytes = f.block == 1 and p.dv or f.block_bytes - f.codes_at
       local v = { blocks = f.block == 1 and 1 or p.dv // f.block, first = { [0] = 0 }, chunks = l.chunks_v, bytes = bytes }
-      if f.block > 1 then v.first, v.chunks = chunks_of_blocks(f, v.blocks, bytes, l.shifts_v and l.most_v or 0) end
+      v.joined = joins(f, v.blocks, l.shifts_v and l.most_v or 0)
+      if v.joined then v.first, v.chunks = joined_chunks(f, v.blocks)
+      elseif f.block > 1 then v.first, v.chunks = chunks_of_blocks(f, v.blocks, bytes, l.shifts_v and l.most_v or 0) end
       v.rows = v.chunks * rows_of.registers(f) // 2  -- blocks of 16 columns of O for each of V's blocks
-      l.integers_v, l.ob = v, v.blocks * (v.rows + 1)
+      v.excess = (v.blocks + 1) // 2  -- blocks of O beside those, for two of V's blocks each
+      l.integers_v, l.ob = v, v.blocks * v.rows + v.excess
     end
   end
   if l.low then  -- instructions of a thread for a value of K, of V, beside products

@@ -65,7 +65,7 @@ constexpr int COLS = VB * 8;     // of O, rounded up
 //| if l.low then
 constexpr int OB = $(l.ob);        // blocks of $(l.half and 16 or 8) columns of O as they are summed up, in the order of V's codes
 //|   if l.integers_v then
-constexpr int EXCESS = OB - $(l.integers_v.blocks);  // those after it are what codes that are too large add to each block of a row
+constexpr int EXCESS = OB - $(l.integers_v.excess);  // those after it are what codes that are too large add to two blocks of a row each
 //|   end
 //| end
 //| if c.combine == c.named.combine.second_kernel then

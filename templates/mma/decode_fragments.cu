@@ -140,9 +140,15 @@ struct WarpRows {
     }
 //|   end
 //| end
+//| local lane = "at"
+//| if l.limbs then
+//|   lane = "of_rows"
+    Lane of_rows = at;
+    of_rows.g = at.g % 4;  // rows 4 to 7 are rows 0 to 3 again
+//| end
 //| indented(4, pr.begin_score, "tile.head")
-//| indented(4, pr.scoring_by, "!masked", "s, p, scored, tile.row + row, block, at")
-    if (masked) apply_mask(s, p, sequence$(pr.ends_argument), tile.row + row, block, at);
+//| indented(4, pr.scoring_by, "!masked", ("s, p, scored, tile.row + row, block, %s"):format(lane))
+    if (masked) apply_mask(s, p, sequence$(pr.ends_argument), tile.row + row, block, $(lane));
     softmax(s, o, state, $(pr.unit_log2));
 //| if p.v_scale == 2 then
     scale_probabilities(s, $(codes) + V_SCALES);
@@ -239,29 +245,44 @@ struct WarpRows {
     const float of_o = v_factor * 0x1p24f$(p.v_scale == 2 and " * v_top" or "")$(power and " * undo(power)" or "");
     const int g = opaque(at.g);
 //|   local f = l.low.v
+//|   local function excess(b)
+//|     local own = ("o[0][EXCESS + %d][e]"):format(b // 2)
+//|     return b % 2 == 0 and own or ("__shfl_down_sync(~0u, %s, 2)"):format(own)
+//|   end
 //|   for b = 0, I.blocks - 1 do
+    {
+      float excess[4];
+#pragma unroll
+      for (int e = 0; e < 4; e++) excess[e] = $(excess(b));
 #pragma unroll
     for (int i = 0; i < $(I.chunks); i++) {
+//|   if I.joined then
+      const int byte = i * 16 + ((g * 2$(l.shifts_v and " - at.v_shift" or "") - $(b * f.block_bytes % 16 + 2)) & 15);
+      const int column = $(b * f.block) + byte;
+      const bool there = true;
+//|   else
       const int byte = ($(I.first[b]) + i) * 16 + g * 2$(l.shifts_v and " - at.v_shift" or "") - $(f.block == 1 and 0 or b * f.block_bytes + f.codes_at);
       const int column = $(b * f.block) * $(f.block == 1 and 0 or 1) + byte;
       const bool there = byte >= 0 && byte < $(I.bytes);
+//|   end
 #pragma unroll
       for (int e = 0; e < 2; e++) {
         const int r = row + at.t * 2 + e;
         if (r >= rows || !there) continue;
-        const float more = o[0][EXCESS + $(b)][e];
+        const float more = excess[e];
 //|     if f.bits == 8 then
 //|       local function by(i) return p.v_scale == 4 and (" * of_column(column + %d)"):format(i) or "" end
         const float(&x)[4] = o[0][$(b * I.rows) + i];
         *(float2 *)(exchange + exchange_offset(r, column / 2)) = make_float2((x[e] - more) * of_o$(by(0)), (x[e + 2] - more) * of_o$(by(1)));
 //|     else
         const float(&even)[4] = o[0][$(b * I.rows) + 2 * i], (&odd)[4] = o[0][$(b * I.rows) + 2 * i + 1];
-        const float upper = o[0][EXCESS + $(b)][e + 2];
+        const float upper = excess[e + 2];
         *(float2 *)(exchange + exchange_offset(r, column / 2)) = make_float2((even[e] - more) * of_o, (odd[e] - more) * of_o);
         *(float2 *)(exchange + exchange_offset(r, column / 2 + $(f.shared // 4))) =
             make_float2((even[e + 2] - upper) * (of_o * 0x1p-4f), (odd[e + 2] - upper) * (of_o * 0x1p-4f));
 //|     end
       }
+    }
     }
 //|   end
 //| elseif l.half then

@@ -15,8 +15,10 @@
 //|     if l.limbs and l.limbs.codes == 2 then
 // Codes of 4 bits, 8 too large: 16 times the numbers as integers of 8 bits, of the lower halves and of the upper ones.
 __device__ __forceinline__ void integers_of(u32 *to, u32 word) {
-  to[0] = (word << 4 & 0xf0f0f0f0) ^ 0x80808080;
-  to[1] = (word & 0xf0f0f0f0) ^ 0x80808080;
+  const u32 more = word << 4;
+  // x & mask ^ sign in one instruction, which holds one constant.
+  asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(to[0]) : "r"(more), "n"(0xf0f0f0f0), "r"(0x80808080));
+  asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(to[1]) : "r"(word), "n"(0xf0f0f0f0), "r"(0x80808080));
 }
 //|     end
 //|     if l.floats then
@@ -105,14 +107,16 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
 //|     end
 #pragma unroll
   for (int n = 0; n < NB; n += 2) {
-    u32 words[2][CHUNKS * $(l.limbs.codes)];
+//|     local joined = l.limbs.joined
+//|     local raw = joined and 1 or l.limbs.codes  -- registers of a word before blocks are told
+    u32 words[2][CHUNKS * $(raw)];
 #pragma unroll
     for (int chunk = 0; chunk + 1 < CHUNKS; chunk += 2) {
       u32 b[4];
       ldmatrix_x4(b, k_tile + further<$(k_pitch)>(at.k, n * 8, chunk));
 #pragma unroll
       for (int i = 0; i < 4; i++)
-//|     if l.limbs.codes == 1 then
+//|     if raw == 1 then
         words[i / 2][chunk + i % 2] = b[i];
 //|     else
         integers_of(words[i / 2] + (chunk + i % 2) * 2, b[i]);
@@ -124,7 +128,7 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
       ldmatrix_x2(b[0], b[1], k_tile + at.last + n * 8 * $(k_pitch) * 16);
 #pragma unroll
       for (int i = 0; i < 2; i++)
-//|       if l.limbs.codes == 1 then
+//|       if raw == 1 then
         words[i][CHUNKS - 1] = b[i];
 //|       else
         integers_of(words[i] + (CHUNKS - 1) * 2, b[i]);
@@ -142,9 +146,21 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
 //|       local scaled = b == 0 and "sum[x] * scale[x][0]" or ("fmaf(sum[x], scale[x][%d], s[0][n + i][x])"):format(b)
       {
         u32 word[BLOCK_WORDS];
+//|       if joined then
+#pragma unroll
+        for (int r = 0; r < $(l.limbs.chunks); r++) {
+          const u32 both = __byte_perm(words[i][$(l.limbs.first[b]) + r], words[i][$(l.limbs.first[b] + 1) + r], at.k_joins[$(b)]);
+//|         if l.limbs.codes == 1 then
+          word[r] = both;
+//|         else
+          integers_of(word + r * 2, both);
+//|         end
+        }
+//|       else
 #pragma unroll
         for (int r = 0; r < BLOCK_WORDS; r++)
           word[r] = $(first) + r < CHUNKS * $(l.limbs.codes) ? words[i][$(first) + r] : 0;
+//|       end
         float sum[2];
         multiply_limbs(sum, q, $(b), word);
 #pragma unroll
@@ -216,8 +232,13 @@ __device__ __forceinline__ void raise_limit(PowerOfP &power, float (&o)[MB][OB][
 }
 //|     end
 // O^T += V^T P^T, and what codes that are too large add to a row of it. Block (b * $(I.chunks) + i) * V_WORD / 2 + r / 2
-// of O has registers r and r + 1 of words of the i-th chunk of V's block b, for even r, as rows g and g + 8: what of it is another block's
-// is not asked for. P is that of the keys times the scale of their block.
+// of O has registers r and r + 1 of words of the i-th chunk of V's block b, for even r, as rows g and g + 8. P is that of the keys times the
+// scale of their block. What is too large of block b has block EXCESS + b / 2, columns of odd ones 4 further.
+//|     if I.joined then
+// Each row's word comes from the chunk where its codes lie, of two neighbours.
+//|     elseif vd then
+// What of a chunk is another block's is not asked for.
+//|     end
 //|     local power = vd and "PowerOfP &power, " or ""
 __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&s)[MB][NB][4], $(power)u32 v_tile, const Lane &at) {
 #pragma unroll
@@ -263,6 +284,9 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&
 #pragma unroll
     for (int i = 0; i < 2; i++) of_keys[i] = pack_f16x2(s[0][2 * kk + i][0], s[0][2 * kk + i][1]);
 //|     end
+//|     if vd then
+    u32 of_two[2];  // lanes of rows 4 to 7, where P is that of rows 0 to 3 again, have the second of two blocks
+//|     end
 //|     for b = 0, I.blocks - 1 do
     {
 //|       if vd then
@@ -275,17 +299,29 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&
         const int chunk = $(I.first[b]) + i;
         if (chunk >= CHUNKS_V) break;
         u32 lo[V_WORD], hi[V_WORD];
+//|       if I.joined then
+        const bool later = at.v_row <= $(b * V.block_bytes % 16 // 2);  // the row's codes are those of the next chunk
+        integers_of_columns(lo, later ? words[chunk + 1][0] : words[chunk][0]);
+        integers_of_columns(hi, later ? words[chunk + 1][1] : words[chunk][1]);
+//|       else
         integers_of_columns(lo, words[chunk][0]);
         integers_of_columns(hi, words[chunk][1]);
+//|       end
 #pragma unroll
         for (int r = 0; r < V_WORD; r += 2) {
           const u32 of_v[4] = {lo[r], lo[r + 1], hi[r], hi[r + 1]};
           mma_full(o[0][$(b * I.rows) + i * (V_WORD / 2) + r / 2], of_v, of_block[0], of_block[1]);
         }
       }
-//|     local lower = V.bits == 8 and "0x00800080" or "0x00080008"
+//|     if vd then
+#pragma unroll
+      for (int i = 0; i < 2; i++) of_two[i] = $(b % 2 == 0 and "of_block[i]" or "at.g < 4 ? of_two[i] : of_block[i]");
+//|     end
+//|     if b % 2 == 1 or b == I.blocks - 1 then
+//|       local lower, by = V.bits == 8 and "0x00800080" or "0x00080008", vd and "of_two" or "of_block"
       const u32 more[4] = {$(lower), 0x00800080, $(lower), 0x00800080};
-      mma_full(o[0][EXCESS + $(b)], more, of_block[0], of_block[1]);
+      mma_full(o[0][EXCESS + $(b // 2)], more, $(by)[0], $(by)[1]);
+//|     end
     }
 //|     end
   }

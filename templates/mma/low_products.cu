@@ -58,6 +58,7 @@
 //|   local byte = place.scale_at(V, i)
 //|   shuffled = shuffled and (not l.shifts_v or byte // 16 == (byte + l.most_v) // 16)
 //| end
+//| local joined_k, joined_v = l.limbs and l.limbs.joined, l.integers_v and l.integers_v.joined
 constexpr bool PAIRS_V = false;
 __device__ __forceinline__ int key_of_column(int x) { return x; }
 
@@ -71,6 +72,12 @@ struct Lane {
 //| if shuffled then
   int v_scales;  // the lane that has the scales of keys 2t and 2t + 1 where a row begins with them
 //| end
+//| if joined_k then
+  u32 k_joins[$(l.limbs.blocks)];  // of each block: which bytes of a word come from a chunk, and which from the next
+//| end
+//| if joined_v then
+  int v_row;  // row g less what a head's rows are shifted by, in pairs of bytes
+//| end
 //| if l.chunks_v % 2 == 1 then
   u32 last_v;  // the row of V whose last chunk it reads
 //| end
@@ -82,6 +89,17 @@ struct Lane {
   u32 $(x)_later[$(of.masks)];  // a bit of each chunk: its word is of a later block than the first that it may be of, than the next one
 //|     end
 //|   end
+//| end
+//| if joined_k then
+  // Codes follow the two bytes of a scale; what has no room in its chunk begins the next.
+  __device__ __forceinline__ void join_k(int shift) {
+//|   for b = 0, l.limbs.blocks - 1 do
+    {
+      const int first = $(b * K.block_bytes % 16 + 2) + shift - t * 4;
+      k_joins[$(b)] = (first <= 0 ? 0x10 : 0x54) | (first <= 2 ? 0x3200 : 0x7600);
+    }
+//|   end
+  }
 //| end
 //| if l.shifts_k or l.shifts_v then
   __device__ __forceinline__ void shift(const Params &p, int kv_head) {
@@ -109,6 +127,12 @@ struct Lane {
 //|       end
 //|     end
 //|   end
+//|   if l.shifts_k and joined_k then
+    join_k(k_shift);
+//|   end
+//|   if l.shifts_v and joined_v then
+    v_row = g - v_shift / 2;
+//|   end
   }
 //| end
 };
@@ -132,6 +156,12 @@ __device__ __forceinline__ Lane make_lane() {
 //| end
 //| if shuffled then
   at.v_scales = at.t;
+//| end
+//| if joined_k and not l.shifts_k then
+  at.join_k(0);
+//| end
+//| if joined_v and not l.shifts_v then
+  at.v_row = at.g;
 //| end
   return at;
 }

@@ -128,6 +128,9 @@ __device__ __forceinline__ int element_of_word(int word, int t, int x, const Lan
   const int block = word / BLOCK_WORDS, number = word % BLOCK_WORDS;
 //|   if K.block == 1 then
   return number * 16 + t * 4 + 2 * x;
+//|   elseif m.joined then
+  const int byte = t * 4 + 2 * x - block * $(K.block_bytes % 16) - 2$(l.shifts_k and " - at.k_shift" or "");
+  return block * $(K.block) + number / $(m.codes) * 16 + (byte & 15)$(m.codes == 2 and " + number % 2 * 16" or "");
 //|   else
   const int first = block * $(K.block_bytes) + $(K.codes_at);
   const int byte = (first / 16 + number / $(m.codes)) * 16 + t * 4 + 2 * x$(l.shifts_k and " - at.k_shift" or "") - first;
