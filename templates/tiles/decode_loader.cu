@@ -35,8 +35,30 @@ struct Loader {
 //| for _, x in ipairs(shifted) do
   int $(x[1])_shift;  // of the tile's rows, as it is copied; -1: by less than chunks
 //| end
+//| local alike  -- K's chunks and V's go to the same places of their tiles
 //| if l.tokens then
   bool k_whole, v_whole;  // all heads' rows of a token are one piece of whole chunks: k, v are those of the first head; else the warp's own
+  // Of a warp's keys TOKENS side by side, WIDTH chunks of each; then what is left of them all.
+  template <int WHOLE>
+  struct Share {
+    static constexpr int KEYS = BC / HEADS, WIDTH = WHOLE >= 32 ? 32 : WHOLE >= 16 ? 16 : WHOLE >= 8 ? 8 : 4;
+    static constexpr int TOKENS = 32 / WIDTH, LEFT = WHOLE % WIDTH;
+  };
+  // Bytes from the block's first key to the first chunks of the lane, kept in registers: of whole widths, and of what is left.
+  struct Side {
+    u32 whole, left;
+  };
+  template <int WHOLE>
+  static __device__ __forceinline__ Side side_of(int thread, int step) {
+    using Part = Share<WHOLE>;
+    constexpr int LEFT = Part::LEFT > 0 ? Part::LEFT : 1;
+    const int key = (int)threadIdx.x / HEAD_THREADS * Part::KEYS;
+    const int whole = (key + thread / Part::WIDTH) * step + thread % Part::WIDTH * 16;
+    const int left = (key + thread / LEFT) * step + (WHOLE - LEFT + thread % LEFT) * 16;
+    return {(u32)in_register(whole), Part::LEFT > 0 ? (u32)in_register(left) : 0};
+  }
+//|   alike = l.tokens.k.whole == l.tokens.v.whole and l.tokens.k.pitch == l.tokens.v.pitch
+  Side k_from, v_from, k_to$(alike and "" or ", v_to");  // in global memory; in a tile
 //| end
 //| local tokens = {}
 //| for _, x in ipairs(l.low and { "k", "v" } or {}) do
@@ -71,6 +93,12 @@ struct Loader {
 //| if l.tokens then
     k_whole = k_has_whole_tokens(p);
     v_whole = v_has_whole_tokens(p);
+    k_from = side_of<$(l.tokens.k.whole)>(thread, (int)p.k_ss * (int)sizeof(k_element));
+    v_from = side_of<$(l.tokens.v.whole)>(thread, (int)p.v_ss * (int)sizeof(v_element));
+    k_to = side_of<$(l.tokens.k.whole)>(thread, K_PITCH * 16);
+//|   if not alike then
+    v_to = side_of<$(l.tokens.v.whole)>(thread, V_PITCH * 16);
+//|   end
 //|   for _, x in ipairs(tokens) do
     $(x)_scales_whole = HEADS % 4 == 0 && p.$(x)_scale_sh == 1 && p.hkv % HEADS == 0 &&
                      ((u64)p.$(x)_scale | (u64)((p.$(x)_scale_sb | p.$(x)_scale_ss) * 4)) % 16 == 0;
@@ -252,23 +280,23 @@ struct Loader {
 
 //| end
 //| if l.tokens then
-  // Rows of all heads of the block's keys: a warp copies those of some keys, chunks of a key's rows one after the other. WHOLE: chunks of a
-  // key. Where heads do not lie so (whole is false) a warp copies its own head's rows, by less.
+  // Rows of all heads of the block's keys: a warp copies those of some keys, chunks of a key's rows one after the other. Where heads do not
+  // lie so (whole is false) a warp copies its own head's rows, by less.
   template <int WHOLE, int PITCH, int ROW_BYTES, class E>
-  __device__ __forceinline__ void copy_tokens(u32 tile, const char *base, bool whole, int key, long long stride$(of_page)) {
-    const int side = in_register((int)threadIdx.x / HEAD_THREADS);
-    const long long step = stride * (long long)sizeof(E);
+  __device__ __forceinline__ void copy_tokens(u32 tile, const char *base, bool whole, const Side &from, const Side &to, int key,
+                                              long long stride$(of_page)) {
 //|   if paged then
-    base += (u32)page * (page_stride * (long long)sizeof(E)) + token * step;
-    const int lo = key_lo - key, hi = (u32)page < (u32)p.pages ? key_hi - key : -1;
+    const int lo = key_lo - key, hi = (u32)page < (u32)p.pages ? key_hi - key : -1, first = token;
+    base += (u32)page * (page_stride * (long long)sizeof(E));
 //|   else
-    base += key * step;
-    const int lo = key_lo - key, hi = key_hi - key;
+    const int lo = key_lo - key, hi = key_hi - key, first = key;
 //|   end
     if (!whole) {
 //|   local unit = p.kv_align >= 16 and "16" or "UNIT"
       constexpr int UNITS = ROW_BYTES / $(unit);
-      const u32 own = tile + side * ROW_BYTES;
+      const long long step = stride * (long long)sizeof(E);
+      const u32 own = tile + (int)threadIdx.x / HEAD_THREADS * ROW_BYTES;
+      base += first * step;
 #pragma unroll 1
       for (int i = thread; i < BC * UNITS; i += GROUP_THREADS) {
         const int row = i / UNITS, byte = i % UNITS * $(unit);
@@ -280,33 +308,34 @@ struct Loader {
       }
       return;
     }
-    // Of a warp's keys TOKENS side by side, WIDTH chunks of each; then what is left of them all.
-    constexpr int KEYS = BC / HEADS, WIDTH = WHOLE >= 32 ? 32 : WHOLE >= 16 ? 16 : WHOLE >= 8 ? 8 : 4;
-    constexpr int TOKENS = 32 / WIDTH, LEFT = WHOLE % WIDTH;
-    const int first = side * KEYS + thread / WIDTH, of_left = LEFT > 0 ? side * KEYS + thread / LEFT : 0;
-    const char *from = base + first * step + thread % WIDTH * 16;
-    const u32 to = tile + first * (PITCH * 16) + thread % WIDTH * 16;
+    using Part = Share<WHOLE>;
+    const int step = (int)stride * (int)sizeof(E);
+    base += first * (long long)step;
     auto pass = [&](auto read) {
+      const char *chunk = base + from.whole;
 #pragma unroll
-      for (int r = 0; r < KEYS; r += TOKENS) {
-        if (KEYS % TOKENS == 0 || thread / WIDTH + r < KEYS)
+      for (int r = 0; r < Part::KEYS; r += Part::TOKENS) {
+        if (Part::KEYS % Part::TOKENS == 0 || thread / Part::WIDTH + r < Part::KEYS)
 #pragma unroll
-          for (int c = 0; c < WHOLE / WIDTH; c++) cp_async<16>(to + (r * PITCH + c * WIDTH) * 16, from + c * WIDTH * 16, read(first + r));
-        from += TOKENS * step;
+          for (int c = 0; c < WHOLE / Part::WIDTH; c++)
+            cp_async<16>(tile + to.whole + (r * PITCH + c * Part::WIDTH) * 16, chunk + c * Part::WIDTH * 16, read(r, Part::WIDTH));
+        chunk += (u32)(Part::TOKENS * step);
       }
-      if constexpr (LEFT > 0) {
-        constexpr int EACH = 32 / LEFT;  // keys of a pass
-        const int column = WHOLE - LEFT + thread % LEFT;
+      if constexpr (Part::LEFT > 0) {
+        constexpr int EACH = 32 / Part::LEFT;  // keys of a pass
 #pragma unroll
-        for (int r = 0; r < KEYS; r += EACH)
-          if (thread < min(EACH, KEYS - r) * LEFT)
-            cp_async<16>(tile + ((of_left + r) * PITCH + column) * 16, base + (of_left + r) * step + column * 16, read(of_left + r));
+        for (int r = 0; r < Part::KEYS; r += EACH)
+          if (thread < min(EACH, Part::KEYS - r) * Part::LEFT)
+            cp_async<16>(tile + to.left + r * PITCH * 16, base + from.left + (u32)(r * step), read(r, Part::LEFT));
       }
     };
     if (lo <= 0 && hi >= BC - 1)
-      pass([](int) { return true; });
+      pass([](int, int) { return true; });
     else
-      pass([=](int row) { return row >= lo && row <= hi; });
+      pass([=](int r, int width) {
+        const int row = (int)threadIdx.x / HEAD_THREADS * Part::KEYS + thread / width + r;
+        return row >= lo && row <= hi;
+      });
   }
 
 //| elseif l.shifts_k or l.shifts_v then
@@ -458,8 +487,9 @@ struct Loader {
     if ($(pr.meets("BC", "key_lo", "key_hi"))) {
 //| end
 //| if l.tokens then
-      copy_tokens<$(l.tokens.k.whole), K_PITCH, K_BYTES, k_element>(buffer, k, k_whole, key, p.k_ss$(paged and ", k_page" or ""));
-      copy_tokens<$(l.tokens.v.whole), V_PITCH, V_BYTES, v_element>(buffer + K_TILE, v, v_whole, key, p.v_ss$(paged and ", v_page" or ""));
+      copy_tokens<$(l.tokens.k.whole), K_PITCH, K_BYTES, k_element>(buffer, k, k_whole, k_from, k_to, key, p.k_ss$(paged and ", k_page" or ""));
+      copy_tokens<$(l.tokens.v.whole), V_PITCH, V_BYTES, v_element>(buffer + K_TILE, v, v_whole, v_from, $(alike and "k_to" or "v_to"), key,
+                                            p.v_ss$(paged and ", v_page" or ""));
 //| elseif paged then
 //|   if l.shifts_k then
       copy_shifted<CHUNKS, $(kb)$(ofk)>(buffer, k, k_shift, k_first, k_column, key, p.k_ss, k_page);
