@@ -149,7 +149,7 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
 //|       if joined then
 #pragma unroll
         for (int r = 0; r < $(l.limbs.chunks); r++) {
-          const u32 both = __byte_perm(words[i][$(l.limbs.first[b]) + r], words[i][$(l.limbs.first[b] + 1) + r], at.k_joins[$(b)]);
+          const u32 both = __byte_perm(words[i][$(l.limbs.first[b]) + r], words[i][$(l.limbs.first[b] + 1) + r], at.k_joins[$(b // 2)]$(b % 2 == 1 and " >> 16" or ""));
 //|         if l.limbs.codes == 1 then
           word[r] = both;
 //|         else

@@ -73,7 +73,7 @@ struct Lane {
   int v_scales;  // the lane that has the scales of keys 2t and 2t + 1 where a row begins with them
 //| end
 //| if joined_k then
-  u32 k_joins[$(l.limbs.blocks)];  // of each block: which bytes of a word come from a chunk, and which from the next
+  u32 k_joins[$((l.limbs.blocks + 1) // 2)];  // of two blocks each: which bytes of a word come from a chunk, and which from the next
 //| end
 //| if joined_v then
   int v_row;  // row g less what a head's rows are shifted by, in pairs of bytes
@@ -93,11 +93,10 @@ struct Lane {
 //| if joined_k then
   // Codes follow the two bytes of a scale; what has no room in its chunk begins the next.
   __device__ __forceinline__ void join_k(int shift) {
-//|   for b = 0, l.limbs.blocks - 1 do
-    {
-      const int first = $(b * K.block_bytes % 16 + 2) + shift - t * 4;
-      k_joins[$(b)] = (first <= 0 ? 0x10 : 0x54) | (first <= 2 ? 0x3200 : 0x7600);
-    }
+    auto bytes = [=](int first) { return (first <= 0 ? 0x10 : 0x54) | (first <= 2 ? 0x3200 : 0x7600); };
+//|   for b = 0, l.limbs.blocks - 1, 2 do
+//|     local function of_block(b) return ("bytes(%d + shift - t * 4)"):format(b * K.block_bytes % 16 + 2) end
+    k_joins[$(b // 2)] = in_register($(of_block(b))$(b + 1 < l.limbs.blocks and " | " .. of_block(b + 1) .. " << 16" or ""));
 //|   end
   }
 //| end
