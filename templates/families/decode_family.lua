@@ -117,6 +117,19 @@ local function joined_chunks(f, blocks)
   for b = 0, blocks - 1 do first[b] = b * f.block_bytes // 16 end
   return first, (f.block_bytes - 2) // 16
 end
+-- Eight rows may be two such tiles, for which K's words are joined once.
+function decode.has_two_limbs(p, c)
+  if c.br ~= 8 or c.row_warps ~= 1 then return false, "limbs of br = " .. c.br .. " rows" end
+  local low = low_bits(p, 80)
+  for _, x in ipairs(low and { { low.k, p.d }, { low.v, p.dv } } or { { false } }) do
+    local f = x[1]
+    if not f or not is_integer(f) then return false, "codes are no integers" end
+    local most = shifts(p, f) and 16 - p.kv_align or 0
+    if (c.token_rows or 0) == 1 then most = token_rows(f, x[2], math.max(1, c.head_warps or 0)).most end
+    if not joins(f, x[2] // f.block, most) then return false, "words are not joined" end
+  end
+  return true
+end
 local function limbs_of(p, l)
   local f = l.low.k
   if f.block == 1 then return { blocks = 1, chunks = l.chunks, first = { [0] = 0 }, codes = 1, words = l.chunks, bytes = p.d } end
@@ -214,7 +227,8 @@ function decode.layout(p, c, a, wide)
     l.half = c.br <= 8
     -- Blocks of 8 columns of O as it is summed up; of 16 where it is transposed.
     l.ob = l.chunks_v * rows_of.registers(l.low.v) // (l.half and 2 or 1)
-    l.limbs = c.br == 4 and limbs_of(p, l) or nil
+    l.limbs = (c.br == 4 or (c.limbs or 0) == 1) and limbs_of(p, l) or nil
+    if l.limbs then l.limbs.tiles = c.br // 4 end
     if l.limbs and is_integer(l.low.v) then -- V's codes as they come, too: see low_products.cu
       local f = l.low.v
       local bytes = f.block == 1 and p.dv or f.block_bytes - f.codes_at
@@ -223,7 +237,8 @@ function decode.layout(p, c, a, wide)
       if v.joined then v.first, v.chunks = joined_chunks(f, v.blocks)
       elseif f.block > 1 then v.first, v.chunks = chunks_of_blocks(f, v.blocks, bytes, l.shifts_v and l.most_v or 0) end
       v.rows = v.chunks * rows_of.registers(f) // 2  -- blocks of 16 columns of O for each of V's blocks
-      v.excess = (v.blocks + 1) // 2  -- blocks of O beside those, for two of V's blocks each
+      -- Blocks of O beside those, of four rows for two of V's blocks each.
+      v.excess = c.br == 4 and (v.blocks + 1) // 2 or v.blocks
       l.integers_v, l.ob = v, v.blocks * v.rows + v.excess
     end
   end
@@ -264,7 +279,7 @@ function decode.layout(p, c, a, wide)
   if l.half then  -- Q, as lanes take it
     l.q = round_up(l.used, 16)
     l.used = l.q + (l.chunks * rows_of.registers(l.low.k) // 2 + 1) // 2 * 512 * heads
-    if l.limbs then l.used = l.q + l.limbs.words * 128 * heads end
+    if l.limbs then l.used = l.q + l.limbs.tiles * l.limbs.words * 128 * heads end
     if l.low.k.has_scale and l.limbs then  -- scales of K's blocks, of a group's keys
       l.floats = l.used
       l.used = l.floats + groups * c.bk * rows_of.scales(l.low.k, p.d) * 4
@@ -300,7 +315,7 @@ function decode.layout(p, c, a, wide)
   local mb = math.max(1, c.br // c.row_warps // 16)
   local q_steps = l.low and l.chunks * rows_of.registers(l.low.k) // 2 or l.chunks // 2
   l.regs = mb * q_steps * 4 + mb * (l.ob or l.vb) * 4 + mb * (c.bk // 8) * 4 + mb * 8 + 44
-  if l.limbs then l.regs = l.regs + l.limbs.words * 2 - q_steps * (l.tokens and 2 or 4) end
+  if l.limbs then l.regs = l.regs + l.limbs.tiles * l.limbs.words * 2 - q_steps * (l.tokens and 2 or 4) end
   if l.tokens then l.regs = l.regs - q_steps * 2 - 10 end  -- Q is half of that, and a warp's walk knows one address less
   return l
 end

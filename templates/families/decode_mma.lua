@@ -22,6 +22,7 @@ return decode.family {
     { "token_rows", { 0, 1 },
       "rows of few bits come as they lie in a cache, all of a block's heads of a token side by side, into one tile of these heads",
       later = true },
+    { "limbs", { 0, 1 }, "eight rows over K of integers are multiplied by products of integers, too, four at a time", later = true },
   },
   constraints = {
     { "rows", function(p, c)
@@ -39,6 +40,10 @@ return decode.family {
     { "token_rows", function(p, c)
       if (c.token_rows or 0) == 0 then return true end
       return decode.has_token_rows(p, c)
+    end },
+    { "limbs", function(p, c)
+      if (c.limbs or 0) == 0 then return true end
+      return decode.has_two_limbs(p, c)
     end },
     { "token_rows_whole", function(p, c)
       if (c.token_rows or 0) == 0 or p.hkv % c.head_warps == 0 then return true end

@@ -54,7 +54,7 @@ struct WarpRows {
 //| local floats = l.floats
 //| local close = (l.tokens and by_token or floats) and "" or "}"
 //| if l.half then
-//| local of_head = l.heads and " + (int)threadIdx.x / HEAD_THREADS * " .. (l.limbs and "(Q_WORDS * 128)" or "(Q_PAIRS * 512)") or ""
+//| local of_head = l.heads and " + (int)threadIdx.x / HEAD_THREADS * " .. (l.limbs and ("(Q_WORDS * %d)"):format(128 * l.limbs.tiles) or "(Q_PAIRS * 512)") or ""
 //| local stage = "q_stage(shared_address(smem) + SMEM_Q" .. of_head .. ")"
   __device__ __forceinline__ explicit WarpRows(unsigned char *smem) : at(make_lane()), row(0), $(stage) {$(close)
 //| else
@@ -141,7 +141,7 @@ struct WarpRows {
 //|   end
 //| end
 //| local lane = "at"
-//| if l.limbs then
+//| if l.limbs and l.limbs.tiles == 1 then
 //|   lane = "of_rows"
     Lane of_rows = at;
     of_rows.g = at.g % 4;  // rows 4 to 7 are rows 0 to 3 again
@@ -246,6 +246,7 @@ struct WarpRows {
     const int g = opaque(at.g);
 //|   local f = l.low.v
 //|   local function excess(b)
+//|     if I.excess == I.blocks then return ("o[0][EXCESS + %d][e]"):format(b) end
 //|     local own = ("o[0][EXCESS + %d][e]"):format(b // 2)
 //|     return b % 2 == 0 and own or ("__shfl_down_sync(~0u, %s, 2)"):format(own)
 //|   end

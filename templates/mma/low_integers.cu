@@ -107,7 +107,7 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
 //|     end
 #pragma unroll
   for (int n = 0; n < NB; n += 2) {
-//|     local joined = l.limbs.joined
+//|     local joined, two = l.limbs.joined, l.limbs.tiles == 2
 //|     local raw = joined and 1 or l.limbs.codes  -- registers of a word before blocks are told
     u32 words[2][CHUNKS * $(raw)];
 #pragma unroll
@@ -141,6 +141,9 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
       float scale[2][K_SCALES_OF_ROW];
       load_floats(scale, floats + ((n + i) * 8 + at.t * 2) * (K_SCALES_OF_ROW * 4));
 //|     end
+//|     if two then
+      float lower[2];  // sums of rows 4 to 7
+//|     end
 //|     for b = 0, l.limbs.blocks - 1 do
 //|       local first = l.limbs.first[b] * l.limbs.codes
 //|       local scaled = b == 0 and "sum[x] * scale[x][0]" or ("fmaf(sum[x], scale[x][%d], s[0][n + i][x])"):format(b)
@@ -166,13 +169,28 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
 #pragma unroll
         for (int x = 0; x < 2; x++)
           s[0][n + i][x] = $(kd and scaled or "sum[x]");
+//|       if two then
+        multiply_limbs(sum, q, $(l.limbs.blocks + b), word);
+#pragma unroll
+        for (int x = 0; x < 2; x++)
+          lower[x] = $((scaled:gsub("s%[0%]%[n %+ i%]", "lower")));
+//|       end
       }
 //|     end
+//|     if two then
+      // Lanes of rows 0 to 3 have the upper limbs of rows 0 to 3 and of rows 4 to 7, the others the lower ones: each keeps its own row's.
+#pragma unroll
+      for (int x = 0; x < 2; x++) {
+        const float upper = s[0][n + i][x], others = __shfl_xor_sync(~0u, at.g < 4 ? lower[x] : upper, 16);
+        s[0][n + i][x] = fmaf(at.g < 4 ? upper : lower[x], factor[0], factor[1] * others);
+      }
+//|     else
 #pragma unroll
       for (int x = 0; x < 2; x++) {
         const float others = __shfl_xor_sync(~0u, s[0][n + i][x], 16);
         s[0][n + i][x] = fmaf(s[0][n + i][x], factor[0], others * factor[1]);
       }
+//|     end
       s[0][n + i][2] = s[0][n + i][3] = 0.f;  // of rows that are not there
     }
   }
@@ -233,7 +251,7 @@ __device__ __forceinline__ void raise_limit(PowerOfP &power, float (&o)[MB][OB][
 //|     end
 // O^T += V^T P^T, and what codes that are too large add to a row of it. Block (b * $(I.chunks) + i) * V_WORD / 2 + r / 2
 // of O has registers r and r + 1 of words of the i-th chunk of V's block b, for even r, as rows g and g + 8. P is that of the keys times the
-// scale of their block. What is too large of block b has block EXCESS + b / 2, columns of odd ones 4 further.
+// scale of their block. What is too large of block b has block EXCESS + b$(vd and I.excess < I.blocks and " / 2, columns of odd ones 4 further" or "").
 //|     if I.joined then
 // Each row's word comes from the chunk where its codes lie, of two neighbours.
 //|     elseif vd then
@@ -284,7 +302,8 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&
 #pragma unroll
     for (int i = 0; i < 2; i++) of_keys[i] = pack_f16x2(s[0][2 * kk + i][0], s[0][2 * kk + i][1]);
 //|     end
-//|     if vd then
+//|     local pairs = vd and I.excess < I.blocks
+//|     if pairs then
     u32 of_two[2];  // lanes of rows 4 to 7, where P is that of rows 0 to 3 again, have the second of two blocks
 //|     end
 //|     for b = 0, I.blocks - 1 do
@@ -313,14 +332,14 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&
           mma_full(o[0][$(b * I.rows) + i * (V_WORD / 2) + r / 2], of_v, of_block[0], of_block[1]);
         }
       }
-//|     if vd then
+//|     if pairs then
 #pragma unroll
       for (int i = 0; i < 2; i++) of_two[i] = $(b % 2 == 0 and "of_block[i]" or "at.g < 4 ? of_two[i] : of_block[i]");
 //|     end
-//|     if b % 2 == 1 or b == I.blocks - 1 then
-//|       local lower, by = V.bits == 8 and "0x00800080" or "0x00080008", vd and "of_two" or "of_block"
+//|     if not pairs or b % 2 == 1 or b == I.blocks - 1 then
+//|       local lower, by = V.bits == 8 and "0x00800080" or "0x00080008", pairs and "of_two" or "of_block"
       const u32 more[4] = {$(lower), 0x00800080, $(lower), 0x00800080};
-      mma_full(o[0][EXCESS + $(b // 2)], more, $(by)[0], $(by)[1]);
+      mma_full(o[0][EXCESS + $(pairs and b // 2 or b)], more, $(by)[0], $(by)[1]);
 //|     end
     }
 //|     end

@@ -194,7 +194,7 @@ constexpr int K_STEPS = CHUNKS * K_WORD / 2;  // of k = 16
 // none of the block's codes are.
 constexpr int BLOCK_WORDS = $(l.limbs.chunks * l.limbs.codes), Q_WORDS = $(l.limbs.words);
 struct QFragments {
-  u32 limbs[Q_WORDS][2];
+  u32 limbs[$(l.limbs.tiles > 1 and "2 * " or "")Q_WORDS][2];$(l.limbs.tiles > 1 and "  // of rows 0 to 3, of rows 4 to 7" or "")
 };
 //| elseif l.half then
 // Steps 2 i and 2 i + 1 share registers: the first has rows g, the second rows g + 8, where Q has none. So is of each sum of products one half

@@ -141,17 +141,15 @@ __device__ __forceinline__ int element_of_word(int word, int t, int x, const Lan
 // sums of products, and of those of the other limbs of its row. By all threads.
 __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], const Params &p, const Sequence &sequence, const Tile &tile,
                                        u32 stage, const Lane &at) {
-//|   if wide then
-  const int row = tile.row + at.g % 4, query = query_of(p, row), head = tile.head + row - query * p.group;
-  const float *const from = (const float *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
-  const bool real = row < tile.rows;
-//|   else
+//|   local two = m.tiles == 2
+//|   if not wide then
 #pragma unroll
-  for (int base = 0; base < Q_WORDS * 32; base += $(threads)) {
+  for (int base = 0; base < $(two and "2 * " or "")Q_WORDS * 32; base += $(threads)) {
     const int i = base + $(thread);
-    if (Q_WORDS * 32 % $(threads) != 0 && i >= Q_WORDS * 32) break;
-    const int row = tile.row + i / 8 % 4, query = query_of(p, row), head = tile.head + row - query * p.group;
-    const int element_number = element_of_word(i / 32, i / 2 % 4, i % 2, at);
+//|     local all = two and "2 * Q_WORDS * 32" or "Q_WORDS * 32"
+    if ($(all) % $(threads) != 0 && i >= $(all)) break;
+    const int row = tile.row + i / 8 % 4$(two and " + i / (Q_WORDS * 32) * 4" or ""), query = query_of(p, row), head = tile.head + row - query * p.group;
+    const int element_number = element_of_word(i / 32$(two and " % Q_WORDS" or ""), i / 2 % 4, i % 2, at);
     const element *const from = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
     store_shared(stage + i * 4, query_pair(from, element_number, row < tile.rows && element_number >= 0));
   }
@@ -159,6 +157,15 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
 //|   end
 //|   if by_columns then
   const float *const scales = k_scales_of(p, sequence, tile.kv_head);
+//|   end
+//|   if two then
+#pragma unroll
+  for (int m = 0; m < 2; m++) {
+//|   end
+//|   if wide then
+  const int row = tile.row + at.g % 4$(two and " + m * 4" or ""), query = query_of(p, row), head = tile.head + row - query * p.group;
+  const float *const from = (const float *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
+  const bool real = row < tile.rows;
 //|   end
   auto pair = [&](int word, int x) {
 //|   if wide or by_columns then
@@ -170,7 +177,7 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
     y.y = real && i >= 0 && i + 1 < D ? from[i + 1] : 0.f;
 //|   else
     u32 bits;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(bits) : "r"(stage + (word * 32 + at.g % 4 * 8 + at.t * 2 + x) * 4) : "memory");
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(bits) : "r"(stage + ($(two and "(m * Q_WORDS + word)" or "word") * 32 + at.g % 4 * 8 + at.t * 2 + x) * 4) : "memory");
 //|     if p.dtype == "fp16" then
     y = make_float2(widened_f16(bits & 0xffff), widened_f16(bits >> 16));
 //|     else
@@ -202,8 +209,15 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
   last *= k_scale_of(p, sequence, tile.kv_head);
 //|   end
   const bool upper = at.g < 4;
+//|   if two then
+  if (upper == (m == 0)) {  // the lane's row is one of these
+    factor[0][0] = upper ? last * 65536.f : last;
+    factor[0][1] = upper ? last : last * 65536.f;
+  }
+//|   else
   factor[0][0] = upper ? last * 65536.f : last;
   factor[0][1] = upper ? last : last * 65536.f;
+//|   end
   const u32 first_byte = upper ? 0x0073 : 0x0051, second_byte = upper ? 0x0062 : 0x0040, sign = upper ? 0 : 0x80808080;
 #pragma unroll
   for (int word = 0; word < Q_WORDS; word++) {
@@ -216,9 +230,12 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
       first[x] = __byte_perm(even, odd, first_byte);
       second[x] = __byte_perm(even, odd, second_byte);
     }
-    q.limbs[word][0] = __byte_perm(first[0], first[1], 0x5410) ^ sign;
-    q.limbs[word][1] = __byte_perm(second[0], second[1], 0x5410) ^ 0x80808080;
+    q.limbs[$(two and "m * Q_WORDS + " or "")word][0] = __byte_perm(first[0], first[1], 0x5410) ^ sign;
+    q.limbs[$(two and "m * Q_WORDS + " or "")word][1] = __byte_perm(second[0], second[1], 0x5410) ^ 0x80808080;
   }
+//|   if two then
+  }
+//|   end
 }
 //| elseif l.half then
 // The rows of the tile, as A fragments for all warps, by way of shared memory: lanes would find every element for themselves. Query row /

@@ -361,7 +361,8 @@ static taking taking_of(const fa_config *c, const fa_workspace *w)
 {
     if (fa_widens(w))
         return WIDENED;
-    return !strcmp(c->family, "decode_mma") && fa_config_get(c, "br", 16) == 4 ? EXACT : ROUNDED;
+    bool limbs = fa_config_get(c, "br", 16) == 4 || fa_config_get(c, "limbs", 0);
+    return !strcmp(c->family, "decode_mma") && limbs ? EXACT : ROUNDED;
 }
 
 /* Of which kind the plan's kernels are; NULL: those that a launch chooses. */
