@@ -124,6 +124,8 @@ const mutation low_mutations[] = {
     { "upper halves of V stay too large", F, "const float upper = excess[e + 2];", "const float upper = 0.f;", 0, "limbs_q4" },
     { "V's second eight keys have the scales of the first", I, "mul_f16x2(of_keys[1], scale[1][$(b)])",
       "mul_f16x2(of_keys[1], scale[0][$(b)])", 0, "limbs limbs_q4" },
+    { "limits are those of the first key", I, "const int key = min(first + at.g * 4 + at.t, BC - 1);", "const int key = first;", 0,
+      "limbs_q4" },
     { "P stays where a scale of V passes its limit", I, "  power.up *= keep;", "", 0, "limbs_q4" },
     { "O stays where a scale of V passes its limit", I, "o[0][v][i] *= keep;\n}", "(void)keep;\n}", 0, "limbs_q4" },
     { "rows that lie side by side are the first heads'", L, "(k_whole ? walk.kv_head * HEADS : tile.kv_head)",

@@ -119,6 +119,9 @@ struct WarpRows {
                                          u32 v_tile) {
 //| end
     float s[MB][NB][4];
+//| if power then
+    watch_limit(power, o, v_tile, at);
+//| end
     scores(s, q, $(l.limbs and "factor[0], " or "")k_tile, $(floats and "k_floats, " or "")at);
 //| if l.low then
 //|   if not l.limbs then

@@ -234,9 +234,8 @@ struct PowerOfP {
 };
 __device__ __forceinline__ PowerOfP first_power() { return {0x3c00, 32768.f}; }
 __device__ __forceinline__ float undo(const PowerOfP &power) { return __uint_as_float((97 + (power.limit >> 10)) << 23); }
-// Some lane has scales above the limit, `top` its largest: O becomes relative to a larger one.
+// Some lane has a scale above the limit, `top` its largest: O becomes relative to a larger one.
 __device__ __forceinline__ void raise_limit(PowerOfP &power, float (&o)[MB][OB][4], u32 top) {
-  top = max(top & 0xffff, top >> 16);
 #pragma unroll
   for (int i = 1; i < 32; i *= 2) top = max(top, __shfl_xor_sync(~0u, top, i));
   const u32 limit = (min(top, 0x7c00u) + 0x3ff) & 0x7c00, steps = (limit - power.limit) >> 10;
@@ -247,6 +246,19 @@ __device__ __forceinline__ void raise_limit(PowerOfP &power, float (&o)[MB][OB][
   for (int v = 0; v < OB; v++)
 #pragma unroll
     for (int i = 0; i < 4; i++) o[0][v][i] *= keep;
+}
+// Looks at V's scales of the tile: none is above the limit from here on. A lane has those of a key.
+__device__ __forceinline__ void watch_limit(PowerOfP &power, float (&o)[MB][OB][4], u32 v_tile, const Lane &at) {
+  u32 top = 0;
+#pragma unroll
+  for (int first = 0; first < BC; first += 32) {
+    const int key = min(first + at.g * 4 + at.t, BC - 1);
+    VBlocks of;
+//|       load_row(sides.v, "V_SCALES_OF_ROW", v_pitch, "of", "v_tile", "key")
+#pragma unroll
+    for (int b = 0; b < V_SCALES_OF_ROW; b++) top = larger_f16x2(top, of.scale[b]);
+  }
+  if (__any_sync(~0u, top > power.limit)) raise_limit(power, o, top);
 }
 //|     end
 // O^T += V^T P^T, and what codes that are too large add to a row of it. Block (b * $(I.chunks) + i) * V_WORD / 2 + r / 2
@@ -290,12 +302,6 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&
       for (int b = 0; b < V_SCALES_OF_ROW; b++) scale[i][b] = of.of.scale[b];
     }
 //|       end
-    u32 top = 0;
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-#pragma unroll
-      for (int b = 0; b < V_SCALES_OF_ROW; b++) top = larger_f16x2(top, scale[i][b]);
-    if (__any_sync(~0u, (top & 0xffff) > power.limit || top >> 16 > power.limit)) raise_limit(power, o, top);
 #pragma unroll
     for (int i = 0; i < 2; i++) of_keys[i] = pack_f16x2(s[0][2 * kk + i][0] * power.up, s[0][2 * kk + i][1] * power.up);
 //|     else
