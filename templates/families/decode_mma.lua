@@ -71,16 +71,21 @@ return decode.family {
     if br == 32 then tiles[#tiles + 1] = { br = 16, bk = 32, row_warps = 1, key_warps = 8 } end
     local list = decode.starts(tiles, "last_block", decode.usual_low(p))
     -- Rows that begin within chunks of 16 bytes: those of several heads are copied as one piece.
-    local pieces = br <= 8 and a.has_wgmma and (a.hbm_gbs < 4000 or br == 4) and decode.row_bytes_of(p.kv, p.d) % 16 > 0
+    local two = br == 8 and raced and not p.has_batch_invariant  -- eight rows by limbs
+    local pieces = br <= 8 and a.has_wgmma and (a.hbm_gbs < 4000 or br == 4 or two) and decode.row_bytes_of(p.kv, p.d) % 16 > 0
     for _, heads in ipairs(pieces and { 8, 4, 2 } or {}) do
       for _, x in ipairs(p.d > 64 and { { 32, 8 // heads, { 2, 1, 1 } }, { 32, 1, { 2, 2, 1 } } }
                          or { { 64, 8 // heads, { 2, 1, 1 } }, { 32, 8 // heads, { 3, 1, 1 } }, { 32, 8 // heads, { 3, 2, 1 } },
-                              { 64, 1, { 2, 2, 1 } } }) do
+                              { 64, 1, { 2, 2, 1 } }, a.hbm_gbs > 4000 and { 32, 8 // heads, { 2, 2, 1 } } or nil }) do
         local tile = { br = br, bk = x[1], row_warps = 1, key_warps = x[2], head_warps = heads, token_rows = 1 }
+        if two and decode.has_two_limbs(p, tile) then tile.limbs = 1 end
         if p.hkv % heads == 0 and (x[2] > 1 or heads ~= 2) and decode.has_token_rows(p, tile) then
           local shares = { x[3] }
-          -- 12 warps find room, on an H200.
-          if br == 4 and p.d > 64 and heads == 4 and x[2] == 1 and codes(p.kv, a.cc).bits == 4 then shares[2] = { 2, 3, 1 } end
+          -- 12 warps find room, on an H200, and 16 of four rows.
+          if (br == 4 or two) and p.d > 64 and heads == 4 and x[2] == 1 and codes(p.kv, a.cc).bits == 4 then
+            shares[2] = { 2, 3, 1 }
+            if br == 4 then shares[3] = { 2, 4, 1 } end
+          end
           for _, to in ipairs(decode.starts({ tile }, "last_block", shares)) do list[#list + 1] = to end
         end
       end
