@@ -370,6 +370,8 @@ local APART_TWO_4, APART_ROWS_SHORT_4, APART_LANES_4 = 1.25, 0.985, 1.5
 -- There, of 16 races of rows of d to 64 whose words are joined, two blocks: eight heads of q4_0 by 64 keys, of q8_0 by 32; four heads of q4_0
 -- by 32 keys, where few are walked and where many are; four heads of eight rows.
 local APART_TWO_LONG_4, APART_TWO_SHORT_8, APART_TWO_FEW_4, APART_TWO_MANY_4, APART_EIGHT_ROWS = 0.97, 0.9, 0.8, 1.03, 1.15
+-- Rows of q8_0 of d above 64 there, by 16 keys in two blocks of eight heads: 0.94 where each has a tile of its own, else 1.02 to 1.7.
+local APART_OWN_TILE, APART_SHARED_TILE, OWN_TILE = 0.88, 1.5, 7 / 8
 -- Rows of d to 64 by 32 keys for 64, there: 1.06 to 1.1.
 local ROWS_SHORT_KEYS = 1.06
 -- Rows of a byte for an element, without scales of tokens. On an H100, of eight races of e4m3.
@@ -402,6 +404,9 @@ local function apart(p, c, a, low, walked, kv)
   if (c.token_rows or 0) > 0 then
     local short = p.d <= 64 and c.bk < 64 and ROWS_SHORT_KEYS or 1
     local short_4 = a.hbm_gbs > 4000 and low.k.bits == 4 and p.d <= 64
+    if c.br == 4 and p.d > 64 and c.bk == 16 and a.hbm_gbs > 4000 then
+      return p.b * p.hkv >= OWN_TILE * heads * a.sm_count * c.ctas and APART_OWN_TILE or APART_SHARED_TILE
+    end
     if short_4 and heads == 8 and c.ctas == 2 then return c.bk == 32 and APART_ROWS_SHORT_4 or APART_TWO_LONG_4 end
     if short_4 and c.br == 8 then return APART_EIGHT_ROWS end
     if short_4 and heads == 4 and c.ctas == 2 and c.bk == 32 and c.stages == 2 then return walked < 2048 and APART_TWO_FEW_4 or APART_TWO_MANY_4 end
@@ -488,10 +493,13 @@ local BESIDE, OF_KEY, OF_ITERATION = 1.2, 2.5, 120
 local ISSUED = { 0.28, 0.51, 0.56, 0.5 }
 -- Warps that copy rows together wait for each other, in one block of two key groups more than in two blocks: q4_0 on an H200, 0.966.
 local TWO_BLOCKS = 0.966
-local function unpacking(p, c, l)
+-- Four blocks of four rows of q4_0 there, each with a tile of its own: 0.93 of the time of three; where they share tiles 1.01 to 1.13.
+local FOUR_BLOCKS = 0.82
+local function unpacking(p, c, a, l)
   local values = p.d * (l.cost_k + BESIDE) + p.dv * (l.cost_v + BESIDE)
   local warps = l.warps * c.ctas
   local waits = l.tokens and c.br == 4 and c.ctas == 2 and TWO_BLOCKS or 1
+  if l.tokens and c.br == 4 and c.ctas == 4 and p.b * p.hkv >= OWN_TILE * heads_of(c) * a.sm_count * c.ctas then waits = FOUR_BLOCKS end
   return waits * warps * (OF_ITERATION + c.bk * (OF_KEY + values / 32)) / (4 * ISSUED[math.max(1, warps // 4)])
 end
 
@@ -514,7 +522,7 @@ function decode.work(p, c, a, l, sq)
   local issue = math.max(chain, c.ctas * products) + program
   local is_bound = a.hbm_gbs > 4000 and math.min(p.d, p.dv) > 64 and l.half and (l.low.k.bits == 4 or l.low.v.bits == 4)
   if is_bound and l.low.k.has_scale then
-    issue = math.max(chain, unpacking(p, c, l)) + program
+    issue = math.max(chain, unpacking(p, c, a, l)) + program
   elseif l.low and not l.widened then  -- each warp of rows unpacks all keys of its group
     issue = issue + c.ctas * c.bk * c.key_warps * heads * c.row_warps * (p.d * l.cost_k + p.dv * l.cost_v) / 128
   end

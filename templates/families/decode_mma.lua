@@ -74,7 +74,8 @@ return decode.family {
     local two = br == 8 and raced and not p.has_batch_invariant  -- eight rows by limbs
     local pieces = br <= 8 and a.has_wgmma and (a.hbm_gbs < 4000 or br == 4 or two) and decode.row_bytes_of(p.kv, p.d) % 16 > 0
     for _, heads in ipairs(pieces and { 8, 4, 2 } or {}) do
-      for _, x in ipairs(p.d > 64 and { { 32, 8 // heads, { 2, 1, 1 } }, { 32, 1, { 2, 2, 1 } } }
+      local fast = br == 4 and a.hbm_gbs > 4000 and heads == 8
+      for _, x in ipairs(p.d > 64 and { { 32, 8 // heads, { 2, 1, 1 } }, { 32, 1, { 2, 2, 1 } }, fast and { 16, 1, { 2, 2, 1 } } or nil }
                          or { { 64, 8 // heads, { 2, 1, 1 } }, { 32, 8 // heads, { 3, 1, 1 } }, { 32, 8 // heads, { 3, 2, 1 } },
                               { 64, 1, { 2, 2, 1 } }, a.hbm_gbs > 4000 and { 32, 8 // heads, { 2, 2, 1 } } or nil }) do
         local tile = { br = br, bk = x[1], row_warps = 1, key_warps = x[2], head_warps = heads, token_rows = 1 }
