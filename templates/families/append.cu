@@ -191,7 +191,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //| if a.cc >= 90 then
   asm volatile("griddepcontrol.wait;" ::: "memory");  // this kernel may have begun before what precedes it has ended
 //|   if c.claims == 0 then
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");  // what follows may stand ready: few tokens are done before it could begin
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");  // what follows may stand ready
 //|   end
 //| end
   if (share >= shares) return;

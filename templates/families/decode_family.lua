@@ -367,8 +367,8 @@ local APART_ROWS, APART_ROWS_4 = 1.015, 0.99
 local APART_ROWS_FAST, APART_ROWS_SHORT = { [2] = 1.1, [4] = 0.96 }, { [2] = 1.1, [4] = 1.02 }
 -- There, of 8 races of q4_0, tiles of four rows: two heads of d above 64; eight of others by 32 keys in each of two blocks; eight streams.
 local APART_TWO_4, APART_ROWS_SHORT_4, APART_LANES_4 = 1.25, 0.985, 1.5
--- There, of 16 races of rows of d to 64 whose words are joined, two blocks: eight heads of q4_0 by 64 keys, of q8_0 by 32; four heads of q4_0
--- by 32 keys, where few are walked and where many are; four heads of eight rows.
+-- There, of 16 races of rows of d to 64 whose words are joined, two blocks: eight heads of q4_0 by 64 keys, of q8_0 by 32; four heads of
+-- q4_0 by 32 keys, where few are walked and where many are; four heads of eight rows.
 local APART_TWO_LONG_4, APART_TWO_SHORT_8, APART_TWO_FEW_4, APART_TWO_MANY_4, APART_EIGHT_ROWS = 0.97, 0.9, 0.8, 1.03, 1.15
 -- Rows of q8_0 of d above 64 there, by 16 keys in two blocks of eight heads: 0.94 where each has a tile of its own, else 1.02 to 1.7.
 local APART_OWN_TILE, APART_SHARED_TILE, OWN_TILE = 0.88, 1.5, 7 / 8
@@ -409,7 +409,9 @@ local function apart(p, c, a, low, walked, kv)
     end
     if short_4 and heads == 8 and c.ctas == 2 then return c.bk == 32 and APART_ROWS_SHORT_4 or APART_TWO_LONG_4 end
     if short_4 and c.br == 8 then return APART_EIGHT_ROWS end
-    if short_4 and heads == 4 and c.ctas == 2 and c.bk == 32 and c.stages == 2 then return walked < 2048 and APART_TWO_FEW_4 or APART_TWO_MANY_4 end
+    if short_4 and heads == 4 and c.ctas == 2 and c.bk == 32 and c.stages == 2 then
+      return walked < 2048 and APART_TWO_FEW_4 or APART_TWO_MANY_4
+    end
     if c.br == 4 and p.d <= 64 and heads == 8 and c.ctas == 2 and c.bk == 32 and walked >= 1024 then return APART_TWO_SHORT_8 end
     if a.hbm_gbs > 4000 then return short * ((p.d > 64 and APART_ROWS_FAST or APART_ROWS_SHORT)[heads] or 1) end
     return short * (heads == 8 and 1 or low.k.bits == 4 and c.ctas > 1 and APART_ROWS_4 or APART_ROWS)

@@ -54,7 +54,8 @@ struct WarpRows {
 //| local floats = l.floats
 //| local close = (l.tokens and by_token or floats) and "" or "}"
 //| if l.half then
-//| local of_head = l.heads and " + (int)threadIdx.x / HEAD_THREADS * " .. (l.limbs and ("(Q_WORDS * %d)"):format(128 * l.limbs.tiles) or "(Q_PAIRS * 512)") or ""
+//| local q_bytes = l.limbs and ("(Q_WORDS * %d)"):format(128 * l.limbs.tiles) or "(Q_PAIRS * 512)"
+//| local of_head = l.heads and " + (int)threadIdx.x / HEAD_THREADS * " .. q_bytes or ""
 //| local stage = "q_stage(shared_address(smem) + SMEM_Q" .. of_head .. ")"
   __device__ __forceinline__ explicit WarpRows(unsigned char *smem) : at(make_lane()), row(0), $(stage) {$(close)
 //| else

@@ -152,7 +152,8 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
 //|       if joined then
 #pragma unroll
         for (int r = 0; r < $(l.limbs.chunks); r++) {
-          const u32 both = __byte_perm(words[i][$(l.limbs.first[b]) + r], words[i][$(l.limbs.first[b] + 1) + r], at.k_joins[$(b // 2)]$(b % 2 == 1 and " >> 16" or ""));
+//|         local which = ("at.k_joins[%d]%s"):format(b // 2, b % 2 == 1 and " >> 16" or "")
+          const u32 both = __byte_perm(words[i][$(l.limbs.first[b]) + r], words[i][$(l.limbs.first[b] + 1) + r], $(which));
 //|         if l.limbs.codes == 1 then
           word[r] = both;
 //|         else
@@ -263,7 +264,8 @@ __device__ __forceinline__ void watch_limit(PowerOfP &power, float (&o)[MB][OB][
 //|     end
 // O^T += V^T P^T, and what codes that are too large add to a row of it. Block (b * $(I.chunks) + i) * V_WORD / 2 + r / 2
 // of O has registers r and r + 1 of words of the i-th chunk of V's block b, for even r, as rows g and g + 8. P is that of the keys times the
-// scale of their block. What is too large of block b has block EXCESS + b$(vd and I.excess < I.blocks and " / 2, columns of odd ones 4 further" or "").
+//|     local of_block = vd and I.excess < I.blocks and " / 2, columns of odd ones 4 further" or ""
+// scale of their block. What is too large of block b has block EXCESS + b$(of_block).
 //|     if I.joined then
 // Each row's word comes from the chunk where its codes lie, of two neighbours.
 //|     elseif vd then

@@ -487,7 +487,8 @@ struct Loader {
     if ($(pr.meets("BC", "key_lo", "key_hi"))) {
 //| end
 //| if l.tokens then
-      copy_tokens<$(l.tokens.k.whole), K_PITCH, K_BYTES, k_element>(buffer, k, k_whole, k_from, k_to, key, p.k_ss$(paged and ", k_page" or ""));
+      copy_tokens<$(l.tokens.k.whole), K_PITCH, K_BYTES, k_element>(buffer, k, k_whole, k_from, k_to, key,
+                                            p.k_ss$(paged and ", k_page" or ""));
       copy_tokens<$(l.tokens.v.whole), V_PITCH, V_BYTES, v_element>(buffer + K_TILE, v, v_whole, v_from, $(alike and "k_to" or "v_to"), key,
                                             p.v_ss$(paged and ", v_page" or ""));
 //| elseif paged then

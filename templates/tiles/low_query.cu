@@ -148,7 +148,8 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
     const int i = base + $(thread);
 //|     local all = two and "2 * Q_WORDS * 32" or "Q_WORDS * 32"
     if ($(all) % $(threads) != 0 && i >= $(all)) break;
-    const int row = tile.row + i / 8 % 4$(two and " + i / (Q_WORDS * 32) * 4" or ""), query = query_of(p, row), head = tile.head + row - query * p.group;
+    const int row = tile.row + i / 8 % 4$(two and " + i / (Q_WORDS * 32) * 4" or "");
+    const int query = query_of(p, row), head = tile.head + row - query * p.group;
     const int element_number = element_of_word(i / 32$(two and " % Q_WORDS" or ""), i / 2 % 4, i % 2, at);
     const element *const from = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
     store_shared(stage + i * 4, query_pair(from, element_number, row < tile.rows && element_number >= 0));
@@ -177,7 +178,8 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
     y.y = real && i >= 0 && i + 1 < D ? from[i + 1] : 0.f;
 //|   else
     u32 bits;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(bits) : "r"(stage + ($(two and "(m * Q_WORDS + word)" or "word") * 32 + at.g % 4 * 8 + at.t * 2 + x) * 4) : "memory");
+    const int at_word = ($(two and "(m * Q_WORDS + word)" or "word") * 32 + at.g % 4 * 8 + at.t * 2 + x) * 4;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(bits) : "r"(stage + at_word) : "memory");
 //|     if p.dtype == "fp16" then
     y = make_float2(widened_f16(bits & 0xffff), widened_f16(bits >> 16));
 //|     else
