@@ -92,7 +92,7 @@ const mutation low_mutations[] = {
     { "the last heads left out", "decode_split.cu", "return (p.hkv + HEADS - 1) / HEADS;", "return p.hkv / HEADS;", 0, "heads" },
     { "a part of another head", "decode_merge.cu", "j + k > 0) * HEADS + lane)", "j + k > 0) * HEADS)", 0, "heads" },
     { "the groups of another head", "decode_merge.cu", "lane * GROUPS + g", "g", 0, "heads" },
-    { "Q of another head", F, "\" + (int)threadIdx.x / HEAD_THREADS * \" .. (", "\" + 0 * \" .. (", 0, "heads" },
+    { "Q of another head", F, "\" + (int)threadIdx.x / HEAD_THREADS * \" .. q_bytes", "\" + 0 * \" .. q_bytes", 0, "heads" },
     { "the third limb stands for the first", Q, "upper ? 0x0073 : 0x0051", "upper ? 0x0051 : 0x0051", 0, "limbs limbs_q4 limbs_tokens" },
     { "limbs carry nothing", Q, "(y.x * down) + 0x808080u", "(y.x * down) + 0x800080u", 0, "limbs limbs_q4 limbs_tokens" },
     { "the lower limbs of a row are left out", I, "others * factor[1]", "others * 0.f", 0, "limbs limbs_q4 limbs_tokens" },

@@ -263,7 +263,7 @@ __device__ __forceinline__ void watch_limit(PowerOfP &power, float (&o)[MB][OB][
 }
 //|     end
 // O^T += V^T P^T, and what codes that are too large add to a row of it. Block (b * $(I.chunks) + i) * V_WORD / 2 + r / 2
-// of O has registers r and r + 1 of words of the i-th chunk of V's block b, for even r, as rows g and g + 8. P is that of the keys times the
+// of O has registers r and r + 1 of words of the i-th chunk of V's block b, for even r, as rows g and g + 8. P is that of the keys times
 //|     local of_block = vd and I.excess < I.blocks and " / 2, columns of odd ones 4 further" or ""
 // scale of their block. What is too large of block b has block EXCESS + b$(of_block).
 //|     if I.joined then
