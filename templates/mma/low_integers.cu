@@ -265,7 +265,7 @@ __device__ __forceinline__ void watch_limit(PowerOfP &power, float (&o)[MB][OB][
 // O^T += V^T P^T, and what codes that are too large add to a row of it. Block (b * $(I.chunks) + i) * V_WORD / 2 + r / 2
 // of O has registers r and r + 1 of words of the i-th chunk of V's block b, for even r, as rows g and g + 8. P is that of the keys times
 //|     local of_block = vd and I.excess < I.blocks and " / 2, columns of odd ones 4 further" or ""
-// scale of their block. What is too large of block b has block EXCESS + b$(of_block).
+// the scale of their block. What is too large of block b has block EXCESS + b$(of_block).
 //|     if I.joined then
 // Each row's word comes from the chunk where its codes lie, of two neighbours.
 //|     elseif vd then
