@@ -57,8 +57,7 @@ static bool of_rows_alone(const fa_problem *p)
 {
     const fa_program *program = scored(p) ? fa_score_known(p) : NULL;
     fa_score_kernel k;
-    return program && p->op == FA_FORWARD && program->ir.root[FA_SCORE_ROOT_MASK] < 0 && fa_score_kernel_of(&k, &program->ir) &&
-           k.pair < 0;
+    return program && p->op == FA_FORWARD && program->ir.root[FA_SCORE_ROOT_MASK] < 0 && fa_score_kernel_of(&k, &program->ir) && k.pair < 0;
 }
 
 static void drop_score(fa_problem *p)
