@@ -6,7 +6,8 @@ libfagen and NVRTC is part of it.
     python3 bench/first_result.py [--rounds 3] [--shipped LIBRARY] [--classes dense,decode,gradients,mixed] [-o first.json]
     python3 bench/first_result.py --programs alibi,relative,t5_decoder --head-dims 64,128
 
---programs: dense causal attention with score programs that ship, each over the same without one, which is asked to be at most 1.2.
+--programs: dense causal attention with score programs that ship, each over the same without one, which is asked to be at most 1.2. Of a
+head_dim all processes are started at once, and run one after the other when each has its tensors: nothing else runs beside them.
 
 FAGEN_LIBRARY has no kernels beside it: each is rendered, compiled, loaded and run. --shipped names a libfagen.so that has
 fagen-kernels.bundle in its folder. The last column is of processes that find the disk cache of another.
@@ -36,6 +37,7 @@ def parse(argv=None):
     p.add_argument("--batch", type=int, default=4, help="sequences of 4096, beside --programs (default 4, as in bench/scores.py)")
     p.add_argument("-o", "--json", help="all times")
     p.add_argument("--one", help=argparse.SUPPRESS)
+    p.add_argument("--told", action="store_true", help=argparse.SUPPRESS)
     return p.parse_args(argv)
 
 
@@ -70,12 +72,15 @@ def arguments(name):
                                             "sk": 64 * pages}
 
 
-def one(name):
-    """In the process that is timed."""
+def one(name, told):
+    """In the process that is timed. told: it says when it could begin, and begins when it is told to."""
     import torch
     from common import fagen
     given, what = arguments(name)
     torch.cuda.synchronize()
+    if told:
+        print("ready", flush=True)
+        sys.stdin.readline()
     begun = time.perf_counter()
     fa = fagen.Fagen(cache_dir=os.environ["FAGEN_CACHE_DIR"])
     created = time.perf_counter()
@@ -96,20 +101,36 @@ def run(name, cache, library=None):
     return json.loads(ended.stdout)
 
 
+def begun(name, folder):
+    """A process that waits to be told, with a cache in the folder."""
+    env = {**os.environ, "FAGEN_CACHE_DIR": tempfile.mkdtemp(dir=folder)}
+    return subprocess.Popen([sys.executable, __file__, "--one", name, "--told"], env=env, text=True, stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE)
+
+
+def first(process, name):
+    """Its first result, in seconds: nothing else runs."""
+    said, _ = process.communicate("go\n")
+    if process.returncode:
+        sys.exit(f"first_result.py: {name} ended with {process.returncode}")
+    return json.loads(said)["first"]
+
+
 def programs(o):
     """Of each head_dim: plain, then the programs, in turns, after a process that fills the host's cache of files."""
     doc = {}
-    with tempfile.TemporaryDirectory(prefix="fagen-first-") as cache:
-        run(f"dense:{o.head_dims.split(',')[0]}::{o.batch}", cache)
     for d in o.head_dims.split(","):
         names = [f"dense:{d}:{program}:{o.batch}" for program in ["", *o.programs.split(",")]]
         found = {name: [] for name in names}
-        for _ in range(o.rounds):
-            for name in names:
-                cache = tempfile.mkdtemp(prefix="fagen-first-")
-                found[name].append(run(name, cache)["first"])
-                print(name, f"{found[name][-1]:.3f}", file=sys.stderr, flush=True)
-                shutil.rmtree(cache)
+        with tempfile.TemporaryDirectory(prefix="fagen-first-") as folder:
+            order = [names[0], *names * o.rounds]
+            processes = [begun(name, folder) for name in order]
+            for process, name in zip(processes, order):
+                if process.stdout.readline() != "ready\n":
+                    sys.exit(f"first_result.py: {name} ended with {process.wait()}")
+            times = [first(process, name) for process, name in zip(processes, order)]
+        for name, seconds in list(zip(order, times))[1:]:
+            found[name].append(seconds)
         plain = statistics.median(found[names[0]])
         for name, t in found.items():
             print(f"d={d:4} {name.split(':')[2] or 'plain':14} {statistics.median(t):.3f} s ({min(t):.3f}-{max(t):.3f}), "
@@ -121,7 +142,7 @@ def programs(o):
 def main():
     o = parse()
     if o.one:
-        return one(o.one)
+        return one(o.one, o.told)
     if o.programs:
         doc = programs(o)
         if o.json:

@@ -198,6 +198,10 @@ static const score_fault faults[] = {
       "l.cuts == \"besides\" and \" - beside\"", "false and \"\"" },
     { "a far block that is no whole one", "wgmma_far_steady", "hopper_early.cu", "(__float_as_int(far.x) != 0) & ", "" },
     { "a far block's number left out of a cut block", "wgmma_far_cut", "joined.cu", "if (one) from = far_at;", "" },
+    { "P of a block that fades as it was before", "wgmma_slopes_steady", "hopper_cut_loop.cu", "            clear_operand(a);\n", "" },
+    { "a block that fades with V of the one before it", "wgmma_slopes_steady", "hopper_cut_loop.cu",
+      "          if (may && all_fade(s, p, most)) {\n            wgmma_wait<0>(o);\n            release_v();",
+      "          if (may && all_fade(s, p, most)) {\n            wgmma_wait<0>(o);" },
     { "sums that are never looked at", "wgmma_joined_rise", "hopper_early.cu", "<= HIGHEST_SUM;", "<= 0x1p127f;" },
 };
 /* clang-format on */

@@ -4,6 +4,7 @@
 #include "gen/error.h"
 #include "gen/gen.h"
 #include "gen/problem.h"
+#include "gen/score/known.h"
 #include "runtime/choose/choose.h"
 #include "runtime/choose/shipped.h"
 
@@ -306,6 +307,28 @@ Test(runtime_choose, fame_ends)
     cr_expect_eq(out.row[0].kind, FA_FACT_NONE, "%s", text);
     cr_expect_lt(out.row[0].price, 1e-3, "%.3g us", out.row[0].price * 1e6);
     fa_facts_free(&facts);
+}
+
+/* A sink adds a term to a row's sum: its tiles are those without a program, whose winner decides. Of a slope for each head it does not. */
+Test(runtime_choose, a_sink_takes_the_winner_of_no_program)
+{
+    static const char *const texts[] = { "sink_of = f32 \"hq\" function sink(b, h, i) return sink_of[h] end",
+                                         "slope = f32 \"hq\" function score(s, b, h, i, j) return s + slope[h] * (j - i) end" };
+    static fa_choice out;
+    fa_arch a = h200();
+    char plain[400], scored[400];
+    fa_facts facts;
+    fa_problem p = problem("bf16,d=128,mask=causal,b=1,hq=16,hkv=16,sq=16384,sk=16384");
+    config_of(shared, &p, &a, plain);
+    for (int i = 0; i < 2; i++) {
+        const fa_program *program;
+        cr_assert_eq(fa_score_known_read(&program, "score", texts[i], strlen(texts[i])), FA_OK, "%s", fa_last_error());
+        fa_score_known_name(&p, program);
+        chosen(shared, &p, &a, &out, &facts, scored);
+        cr_expect_eq(out.decided, i == 0, "%s", texts[i]);
+        cr_expect(i || !strcmp(plain, scored), "%s, %s", plain, scored);
+        fa_facts_free(&facts);
+    }
 }
 
 /* The lowest price is first, but for what is expected to spill, a price is at most the model's, and no more than 64 are there. */

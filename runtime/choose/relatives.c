@@ -52,6 +52,14 @@ static bool costs_by_tile(const fa_problem *p)
            fa_score_kernel_of(&k, &program->ir) && (k.aheads > 0 || (p->d + p->dv <= 128 && (k.of_distance >= 0 || k.tanh_of >= 0)));
 }
 
+/* Kernels that add a term to each row's sum, and compute nothing of a pair: their tiles are those without a program. */
+static bool of_rows_alone(const fa_problem *p)
+{
+    const fa_program *program = scored(p) ? fa_score_known(p) : NULL;
+    fa_score_kernel k;
+    return program && p->op == FA_FORWARD && program->ir.root[FA_SCORE_ROOT_MASK] < 0 && fa_score_kernel_of(&k, &program->ir) && k.pair < 0;
+}
+
 static void drop_score(fa_problem *p)
 {
     fa_score_known_name(p, NULL);
@@ -145,6 +153,7 @@ static const struct rule {
     double apart;
 } rules[] = {
     { FA_FEATURE_NO_WORKSPACE, NULL, NULL, 0 },
+    { 0, of_rows_alone, drop_score, 0 },
     { 0, scored, drop_score, 0.5 },
     { 0, low_prompts, widened, 0.25 },
     { 0, few_masked, drop_mask, 0.25 },
@@ -200,7 +209,7 @@ int fa_relatives_of(const fa_problem *p, fa_relative out[FA_RELATIVES_MAX])
         const struct rule *r = &rules[i];
         if (r->holds ? !r->holds(&q) : !(q.features & r->feature))
             continue;
-        own = own && r->feature == FA_FEATURE_NO_WORKSPACE;
+        own = own && r->apart == 0;
         q.features &= ~r->feature;
         if (r->change)
             r->change(&q);

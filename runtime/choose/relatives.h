@@ -7,7 +7,7 @@
 typedef struct fa_relative {
     fa_problem problem; /* of that class, with the shape by which its winners are near or far */
     double apart;       /* how far the class is, in doublings of a length */
-    bool own;           /* the class itself, or the one that differs in nothing but a workspace that the kernel may need */
+    bool own;           /* the class itself, or one of the same tiles: with a workspace, or without a program that leaves pairs alone */
 } fa_relative;
 #define FA_RELATIVES_MAX 24
 

@@ -21,13 +21,15 @@ end
 
 -- Rows that keep their maximum take half of a block's exponentials beside the P V before, and their products wait less. By 300 timings of
 -- 30 shapes on an H200, d = 96 to 128, without a window: EARLY below d = 128, and more where three warpgroups take no turns. Shorter rows
--- were priced right without it.
-local EARLY, WITHOUT_TURNS = 1.07, 1.06
+-- were priced right without it. So it is of scores that read nothing of a pair at d = 128, by races at 16k on both chips: SLOPES, and T5's
+-- buckets.
+local EARLY, WITHOUT_TURNS, SLOPES = 1.07, 1.06, 1.08
 function price.early_rate(p, c, l)
-  local width = p.d + p.dv
-  if c.rescale < 4 or p.score or edges.cuts_left(p) or p.has_lengths or c.parts then return 1 end
+  local width, score = p.d + p.dv, p.score
+  if score and (score.has_mask or score.has_score and (width < 256 or l.staged and not l.staged.far)) then return 1 end
+  if c.rescale < 4 or edges.cuts_left(p) or p.has_lengths or c.parts then return 1 end
   if width <= 160 or width > 256 then return 1 end
-  return (width < 256 and EARLY or 1) * (c.schedule == 0 and l.wgs > 2 and WITHOUT_TURNS or 1)
+  return (width < 256 and EARLY or 1) * (c.schedule == 0 and l.wgs > 2 and (score and score.slopes and SLOPES or WITHOUT_TURNS) or 1)
 end
 
 -- How fast copies of boxes come out of the L2. A box writes its columns beyond the head's as zeros, in the same time. Rows of narrow boxes
