@@ -12,6 +12,8 @@ whole = whole.bare or whole
 
 local PART_CLOCKS = 5280     -- of 128 rows of 128 columns of a part that leave
 local BOX, CONSUMERS = 64, 2 -- columns of a box, at most; warpgroups that share rows
+-- Clocks in which the last of the warps with the same rows and columns adds up their parts, and for each part.
+local LAST_CLOCKS, LAST_PART_CLOCKS = 2500, 1100
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 
@@ -204,8 +206,12 @@ local layout = made.layout
 made.layout = function(p, c, a)
   local l = layout(p, c, a)
   l.columns = l.all_columns
-  l.counts = false
+  l.counts = not (l.merges or near(c))
   l.parts_batch = 2 -- mostly there are two to four parts
+  if l.counts then -- both warpgroups leave states of a row
+    l.part_tiles = l.part_tiles // CONSUMERS
+    l.merge_clocks, l.part_clocks = LAST_CLOCKS, LAST_PART_CLOCKS
+  end
   return l
 end
 made.splits = nil
@@ -213,13 +219,10 @@ made.head_dim = 576
 for _, t in ipairs(made.tunables) do
   if t[1] == "combine" then
     t[2] = { { 1, "second_kernel" }, { NEAR, "cluster" }, { 0, "last_warp" } }
-    t[3] = "what adds up the parts of a tile: a second kernel, or the blocks of a cluster, each of which has a part"
+    t[3] = "what adds up the parts of a tile: a second kernel, the blocks of a cluster, each of which has a part, " ..
+      "or the last of the warps with the same rows and columns"
   end
 end
-made.constraints[#made.constraints + 1] = { "second", function(p, c)
-  if c.combine ~= 0 then return true end
-  return false, "two warpgroups have columns of a row: a second kernel adds up its parts, or the blocks of a cluster"
-end, upto = "combine" }
 made.constraints[#made.constraints + 1] = { "shared", function(p, c)
   if c.cluster == 1 or near(c) then return true end
   if c.cluster > 2 then return false, "two blocks at most share K and V" end
