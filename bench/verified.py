@@ -54,7 +54,8 @@ def wide():
     for i in range(4):
         for mask, heads, b in (("none,causal", 128, 2 + i), ("none,causal", 16, 33), ("none,causal", 64, 3), ("causal", 32, 2)):
             yield f"{MLA} --mask {mask} -H {heads} -b {b} -n 1,2,{5 + i} --sk {300 + 411 * i}"
-    for i, (d, dv) in enumerate(((320, 320), (512, 512), (320, 256), (384, 384), (576, 512), (264, 136), (448, 512), (333, 401), (300, 264))):
+    pairs = (320, 320), (512, 512), (320, 256), (384, 384), (576, 512), (264, 136), (448, 512), (333, 401), (300, 264)
+    for i, (d, dv) in enumerate(pairs):
         kind = "fp16" if i % 3 == 1 else "bf16"
         head = f"-d {d} --dv {dv} -t {kind} -H 4 --kv-heads {1 << i % 3}"
         yield f"{head} --mask none,causal -n {33 + 7 * i},{130 + i},{301 + 11 * i}"
