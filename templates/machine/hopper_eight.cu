@@ -1,4 +1,4 @@
-//| needs "c.bc c.exp c.overlap c.schedule l.beside l.integer l.ones l.sum_columns l.weights l.wide"
+//| needs "c.bc c.exp c.overlap c.schedule l.beside l.first_keys l.integer l.ones l.sum_columns l.weights l.wide"
 // ---- products of numbers of 8 bits: both operands lie with the reduction along a row ----
 
 // What wgmma reads from shared memory: rows of BYTES bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup Level
@@ -144,5 +144,20 @@ __device__ __forceinline__ void wgmma_sums$(way[1])(float (&t)[$(NT)], const u32
       "{%$(NT), %$(NT + 1), %$(NT + 2), %$(NT + 3)}, %$(NT + 4), more, 1, 1$(PT and ", 1" or "");\n}"
       : $(operands(NT, '"' .. way[3] .. 'f"(t[#])'))
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(v));
+}
+//| end
+//| if l.first_keys then
+
+// As mbarrier_wait(), and the numbers are there no sooner, as far as the assembler can tell: it moves what follows from them up past a wait,
+// and so out of turn.
+__device__ __forceinline__ void wait_before(u32 barrier, u32 parity, float (&x)[2]) {
+  asm volatile("{\n"
+               ".reg .pred done;\n"
+               "again:\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 done, [%2], %3, 10000000;\n"
+               "@!done bra again;\n"
+               "selp.f32 %0, %0, 0f7FFFFFFF, done;\n"
+               "selp.f32 %1, %1, 0f7FFFFFFF, done;\n"
+               "}" : "+f"(x[0]), "+f"(x[1]) : "r"(barrier), "r"(parity) : "memory");
 }
 //| end
