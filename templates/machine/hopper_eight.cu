@@ -146,6 +146,20 @@ __device__ __forceinline__ void wgmma_sums$(way[1])(float (&t)[$(NT)], const u32
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(v));
 }
 //| end
+//| if l.first_keys and c.exp == 0 and c.schedule == 2 then
+
+// The same of P in 8 bits: conversions lie between exponentials, which are awaited anyway.
+__device__ __forceinline__ void hold_operand(u32 (&a)[$(NS // 4)], u32 over) {
+  asm volatile("{\n"
+               ".reg .pred done;\n"
+               "again:\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 done, [%$(NS // 4)], 1, 10000000;\n"
+               "@done bra.uni over;\n"
+               "bra.uni again;\n"
+               "over:\n"
+               "}" : $(operands(NS // 4, '"+r"(a[#])')) : "r"(over) : "memory");
+}
+//| end
 //| if l.first_keys then
 
 // As mbarrier_wait(), and the numbers are there no sooner, as far as the assembler can tell: it moves what follows from them up past a wait,

@@ -317,14 +317,16 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         issue_sums<0, FIRST>(sums, a, $(values));
         wgmma_commit();
         exponentials<FIRST, BC>(s, shift, $(unit)$(fma and ", sum, adds" or ""));
-//| if exps then
+//| if exps and fma then
         hold_scores(s, idle_barrier(smem));
         pingpong_pass(wg);
-//|   if fma then
         other_exponentials<FIRST, BC>(s, shift, $(unit), sum, adds);
-//|   end
 //| end
         to_operand<FIRST, BC>(a, s, state$(fma and ", one" or l.ones and ", adds" or ""));
+//| if exps and not fma then
+        hold_operand(a, idle_barrier(smem));
+        pingpong_pass(wg);
+//| end
         wgmma_fence(a);
         issue_sums<FIRST, BC>(sums, a, $(values));
         wgmma_commit();
