@@ -92,7 +92,7 @@ static const mutation mutations[] = {
       "            take();\n            next_block();\n            block -= 2;", 0, "mla" },
     { "the last part of a row is left out", "split_merge_tiles.cu", "!real || j + k >= parts", "!real || j + k + 1 >= parts", 0,
       "mla_parts" },
-    { "a part weighs what the first of four does", "split_merge_tiles.cu", "lane - t + k % 4", "lane - t", 0, "mla_parts" },
+    { "a part weighs what the first of four does", "split_merge_tiles.cu", "lane - t + k", "lane - t", 0, "mla_parts" },
     { "columns of parts stay as threads held them", "split_merge_tiles.cu", "in_order(sums.o[i])", "sums.o[i]", 0, "mla_parts" },
     { "the last of the warps leaves out the last part", "held_parts.cu", "if (j + k < where.parts && n0",
       "if (j + k + 1 < where.parts && n0", 0, "last" },

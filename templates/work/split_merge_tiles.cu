@@ -2,9 +2,9 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
-// ---- the second step: what the parts of all tiles are together, a warp to eight rows and 16 columns ----
-// A part lies as the threads held it (work/part_rows.cu). The lanes of a quad have a row, and each weighs four of sixteen parts.
-constexpr int FOURS = 1, AT_ONCE = 16;           // of a lane, of a row; parts whose loads are under way
+// ---- the second step: what the parts of all tiles are together, a warp to eight rows and 32 columns ----
+// A part lies as the threads held it (work/part_rows.cu). The lanes of a quad have a row, and each weighs one of four parts.
+constexpr int FOURS = 2;                         // of a lane, of a row
 constexpr int GROUPS = COLS / 16 / FOURS;        // of columns, and
 constexpr int PIECES = BR / 8 * GROUPS;          // of a tile, one for each warp
 
@@ -23,16 +23,12 @@ __device__ __forceinline__ Piece sum_of_parts(const Params &p, int number, int p
 #pragma unroll
   for (int i = 0; i < FOURS; i++) sum.o[i] = zero;
 #pragma unroll 1
-  for (int j = 0; j < parts; j += AT_ONCE) {
-    float2 state[AT_ONCE / 4];
-    float4 x[AT_ONCE][FOURS];
+  for (int j = 0; j < parts; j += 4) {
+    float2 state = make_float2(-infinity(), 0.f);
+    float4 x[4][FOURS];
+    if (real && j + t < parts) state = load_part(of_row + (j + t) * BR);
 #pragma unroll
-    for (int k = 0; k < AT_ONCE / 4; k++) {
-      state[k] = make_float2(-infinity(), 0.f);
-      if (real && j + 4 * k + t < parts) state[k] = load_part(of_row + (j + 4 * k + t) * BR);
-    }
-#pragma unroll
-    for (int k = 0; k < AT_ONCE; k++)
+    for (int k = 0; k < 4; k++)
 #pragma unroll
       for (int i = 0; i < FOURS; i++) {
         x[k][i] = zero;
@@ -41,23 +37,15 @@ __device__ __forceinline__ Piece sum_of_parts(const Params &p, int number, int p
         const float2 first = load_part(at), second = load_part(at + 32);
         x[k][i] = make_float4(first.x, first.y, second.x, second.y);
       }
-    float top = state[0].x, weight[AT_ONCE / 4], l = 0.f;
-#pragma unroll
-    for (int k = 1; k < AT_ONCE / 4; k++) top = fmaxf(top, state[k].x);
-    top = fmaxf(sum.m, quad_max(top));
-    const float shift = shift_of(top, scale_log2), keep = weight_of(sum.m, scale_log2, shift);
-#pragma unroll
-    for (int k = 0; k < AT_ONCE / 4; k++) {
-      weight[k] = weight_of(state[k].x, scale_log2, shift);
-      l = fmaf(weight[k], state[k].y, l);
-    }
+    const float top = fmaxf(sum.m, quad_max(state.x)), shift = shift_of(top, scale_log2), keep = weight_of(sum.m, scale_log2, shift);
+    const float weight = weight_of(state.x, scale_log2, shift);
     sum.m = top;
-    sum.l = fmaf(sum.l, keep, quad_sum(l));
+    sum.l = fmaf(sum.l, keep, quad_sum(weight * state.y));
 #pragma unroll
     for (int i = 0; i < FOURS; i++) sum.o[i] = make_float4(sum.o[i].x * keep, sum.o[i].y * keep, sum.o[i].z * keep, sum.o[i].w * keep);
 #pragma unroll
-    for (int k = 0; k < AT_ONCE; k++) {
-      const float w = __shfl_sync(~0u, weight[k / 4], lane - t + k % 4);
+    for (int k = 0; k < 4; k++) {
+      const float w = __shfl_sync(~0u, weight, lane - t + k);
 #pragma unroll
       for (int i = 0; i < FOURS; i++) {
         sum.o[i].x = fmaf(w, x[k][i].x, sum.o[i].x);
@@ -72,7 +60,7 @@ __device__ __forceinline__ Piece sum_of_parts(const Params &p, int number, int p
 
 //| include "work/held_columns.cu"
 
-extern "C" __global__ void __launch_bounds__($(l.merge_threads), 4) fa_fwd_merge(const __grid_constant__ Params p) {
+extern "C" __global__ void __launch_bounds__($(l.merge_threads), 6) fa_fwd_merge(const __grid_constant__ Params p) {
 //| if l.pdl then
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
   asm volatile("griddepcontrol.wait;" ::: "memory");
