@@ -60,7 +60,8 @@ local function places(p, c)
   l.turned_barriers = barriers
   if l.transposes then barriers = barriers + 2 * c.stages_t end
   l.first_keys = c.overlap == 3 and first_of(c)
-  l.converts = c.schedule == 2 and c.exp == 0 and c.overlap ~= 1 and not wide(p) -- a turn at the exponentials has conversions, too
+  -- A turn at the exponentials has conversions, too: of many columns, raced at d = 256.
+  l.converts = c.schedule == 2 and c.exp == 0 and l.columns > 128 and (c.overlap == 0 or c.overlap == 2) and not wide(p)
   l.idle_barrier = (c.overlap == 1 or c.schedule == 2) and barriers
   if l.idle_barrier then barriers = barriers + 1 end
   l.slots = round_up(l.barriers + 8 * barriers, 16)

@@ -1,4 +1,4 @@
-//| needs "c.bc c.exp c.overlap c.schedule l.beside l.converts l.first_keys l.integer l.ones l.sum_columns l.weights l.wide"
+//| needs "c.bc c.exp c.overlap c.schedule l.beside l.converts l.integer l.ones l.sum_columns l.weights l.wide"
 // ---- products of numbers of 8 bits: both operands lie with the reduction along a row ----
 
 // What wgmma reads from shared memory: rows of BYTES bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup Level
@@ -148,7 +148,7 @@ __device__ __forceinline__ void wgmma_sums$(way[1])(float (&t)[$(NT)], const u32
 //| end
 //| if l.converts then
 
-// The same of P in 8 bits: conversions lie between exponentials, which are awaited anyway.
+// The same of P in 8 bits: conversions lie between exponentials, which take longer.
 __device__ __forceinline__ void hold_operand(u32 (&a)[$(NS // 4)], u32 over) {
   asm volatile("{\n"
                ".reg .pred done;\n"
@@ -158,21 +158,5 @@ __device__ __forceinline__ void hold_operand(u32 (&a)[$(NS // 4)], u32 over) {
                "bra.uni again;\n"
                "over:\n"
                "}" : $(operands(NS // 4, '"+r"(a[#])')) : "r"(over) : "memory");
-}
-//| end
-//| if l.first_keys then
-
-// As mbarrier_wait(), and the numbers are there no sooner, as far as the assembler can tell: it moves what follows from them up past a wait,
-// and so out of turn.
-__device__ __forceinline__ void wait_before(u32 barrier, u32 parity, float (&x)[2]) {
-  asm volatile("{\n"
-               ".reg .pred done;\n"
-               "again:\n"
-               "mbarrier.try_wait.parity.shared::cta.b64 done, [%2], %3, 10000000;\n"
-               "@!done bra again;\n"
-               "mbarrier.test_wait.parity.shared::cta.b64 done, [%2], %3;\n"
-               "selp.f32 %0, %0, 0f7FFFFFFF, done;\n"
-               "selp.f32 %1, %1, 0f7FFFFFFF, done;\n"
-               "}" : "+f"(x[0]), "+f"(x[1]) : "r"(barrier), "r"(parity) : "memory");
 }
 //| end

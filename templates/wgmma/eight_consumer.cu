@@ -305,19 +305,19 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| if l.first_keys then
       // P of the first keys, whose P V is under way while that of the others is found.
       auto weights_and_sums = [&](float (&s)[NS], u32 (&a)[$(np)], float (&sums)[$(nt)], bool adds) {
-        float shift[2] = {shift_of(state[0].m, $(unit)) - RAISED, shift_of(state[1].m, $(unit)) - RAISED};
+        const float shift[2] = {shift_of(state[0].m, $(unit)) - RAISED, shift_of(state[1].m, $(unit)) - RAISED};
         float sum[2] = {0.f, 0.f};
-        wait_before($(v_full), v.parity, shift);
         exponentials<0, FIRST>(s, shift, $(unit)$(fma and ", sum, adds" or ""));
 //| if fma and exps then
         other_exponentials<0, FIRST>(s, shift, $(unit), sum, adds);
 //| end
         to_operand<0, FIRST>(a, s, state$(fma and ", one" or l.ones and ", adds" or ""));
+        mbarrier_wait($(v_full), v.parity);
         wgmma_fence(a);
         issue_sums<0, FIRST>(sums, a, $(values));
         wgmma_commit();
         exponentials<FIRST, BC>(s, shift, $(unit)$(fma and ", sum, adds" or ""));
-//| if exps and not l.converts then
+//| if exps then
         hold_scores(s, idle_barrier(smem));
         pingpong_pass(wg);
 //|   if fma then
@@ -325,10 +325,6 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //|   end
 //| end
         to_operand<FIRST, BC>(a, s, state$(fma and ", one" or l.ones and ", adds" or ""));
-//| if l.converts then
-        hold_operand(a, idle_barrier(smem));
-        pingpong_pass(wg);
-//| end
         wgmma_fence(a);
         issue_sums<FIRST, BC>(sums, a, $(values));
         wgmma_commit();
