@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs many `fagen verify` side by side, each line of its input one's arguments, and counts the problems that were right.
 
-    python3 bench/verified.py bin/fagen --seconds 200 --jobs 16 --of fp8          the problems of products of 8 bits
+    python3 bench/verified.py bin/fagen --seconds 200 --jobs 16 --of fp8          products of 8 bits; --of wide: wide heads
     python3 bench/verified.py bin/fagen --file lines.txt -- --device sim:sm_90a   lines of a file, and what each gets
 Lines are begun in their order; what has not ended in time is interrupted, and tells how many were right until then. Ends with 0 where
 none was wrong and some were right.
@@ -37,7 +37,39 @@ def fp8():
                        f"b=2,hq=4,hkv={kv},sq={77 + 9 * i},sk={177 + 9 * i}")
 
 
-OF = {"fp8": fp8}
+MLA = "-d 576 --dv 512 -t bf16 --features lengths,pages,v-in-k --page 64 --kv-heads 1"
+WIDE = ("wide_wgmma:br=64,ctas=1,feeder=40,schedule=plain,bc={bc},box=64,stages_k={stages},stages_v={stages},q_bufs=1,grid={grid},ahead=0,"
+        "sections=1,cluster={cluster},rescale=lazy,exp=0,convert=late,o_path=direct,parts={parts},combine={combine},q_held=0")
+
+
+def wide():
+    """Heads of 264 to 576, V inside K with every way to add up parts, gradients to 512."""
+    ways = [dict(bc=64, stages=2, grid="persistent", cluster=1, parts="by_cost", combine=how) for how in ("last_warp", "second_kernel")]
+    ways += [dict(ways[0], bc=32, stages=4, parts=n) for n in (3, 8)] + [dict(ways[1], parts=16), dict(ways[0], grid="static")]
+    ways += [dict(ways[0], grid="static", cluster=n, combine="cluster") for n in (2, 4)]
+    for i, way in enumerate(ways):
+        lengths = f"-n {1 + i % 2},{3 + i % 3} --sk {700 + 97 * i}"
+        for mask, heads, b in (("none", 128, 2), ("causal", 16, 5), ("none", 40, 3)):
+            yield f"{MLA} --mask {mask} -H {heads} -b {b} {lengths} -c {WIDE.format(**way)}"
+    for i in range(4):
+        for mask, heads, b in (("none,causal", 128, 2 + i), ("none,causal", 16, 33), ("none,causal", 64, 3), ("causal", 32, 2)):
+            yield f"{MLA} --mask {mask} -H {heads} -b {b} -n 1,2,{5 + i} --sk {300 + 411 * i}"
+    pairs = (320, 320), (512, 512), (320, 256), (384, 384), (576, 512), (264, 136), (448, 512), (333, 401), (300, 264)
+    for i, (d, dv) in enumerate(pairs):
+        kind = "fp16" if i % 3 == 1 else "bf16"
+        head = f"-d {d} --dv {dv} -t {kind} -H 4 --kv-heads {1 << i % 3}"
+        yield f"{head} --mask none,causal -n {33 + 7 * i},{130 + i},{301 + 11 * i}"
+        yield f"{head} --window {64 + 8 * i},{i % 3} -n {60 + i},{250 + 13 * i}"
+        yield f"{head} --mask none,causal -n {200 + 11 * i},77 -b 3 --features lengths"
+        yield f"{head} --mask causal -n {150 + 13 * i},96 -b 2 --page {16 << i % 3}"
+        yield f"{head} --mask none,causal -n 1,{4 + i} --sk {900 + 31 * i} -b 2"
+        yield f"{head} --mask causal -n {120 + i},260 --score softcap:30"
+        if d <= 512:
+            yield f"{head} --op backward --mask none,causal -n {65 + 9 * i},{200 + 7 * i}"
+            yield f"{head} --op backward --mask causal -n {90 + 9 * i},133 -b 3 --features lengths"
+
+
+OF = {"fp8": fp8, "wide": wide}
 
 
 def parse(argv=None):

@@ -26,6 +26,10 @@
 #define SHARED(keys, stages, parts)                                                                                                        \
     "wide_wgmma:br=64,ctas=1,feeder=40,schedule=0,bc=" #keys ",box=64,stages_k=" #stages ",stages_v=" #stages ",q_bufs=1,q_held=0,grid=2," \
     "ahead=0,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0,parts=" #parts ",combine=1"
+/* The last of the warps with the same rows and columns adds up their parts. */
+#define LAST(keys, stages, parts)                                                                                                          \
+    "wide_wgmma:br=64,ctas=1,feeder=40,schedule=0,bc=" #keys ",box=64,stages_k=" #stages ",stages_v=" #stages ",q_bufs=1,q_held=0,grid=2," \
+    "ahead=0,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0,parts=" #parts ",combine=0"
 
 /* clang-format off */
 static const fa_ragged_how
@@ -38,6 +42,8 @@ static const scene scenes[] = {
     { "steep", "bf16,d=384,dv=256,mask=none,features=v-in-k,b=1,hq=16,hkv=1", SHARED(32, 2, 0), 1, 250, NONE, FA_VALUES_NORMAL,
       FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 1, NULL, 0 },
     { "mla_parts", "bf16,d=384,dv=256,mask=causal,features=v-in-k,b=1,hq=16,hkv=1", SHARED(32, 2, 2), 2, 200, NONE, WITH(NULL) },
+    { "last", "bf16,d=384,dv=256,mask=causal,features=v-in-k,b=1,hq=24,hkv=1", LAST(32, 2, 8), 2, 360, NONE, WITH(NULL) },
+    { "last_middle", "bf16,d=320,dv=320,mask=none,b=1,hq=2,hkv=1", LAST(32, 2, 2), 5, 200, NONE, WITH(NULL) },
     { "mla_pages", "bf16,d=384,dv=256,mask=none,features=lengths+pages+v-in-k,page=16,b=3,hq=16,hkv=1", SHARED(32, 2, 0), 1, 150, NONE,
       WITH(&pages) },
     { "mla_packed", "bf16,d=384,dv=256,mask=none,features=lengths+v-in-k,b=3,hq=16,hkv=1", SHARED(32, 2, 0), 1, 150, NONE, WITH(&packed) },
@@ -88,6 +94,17 @@ static const mutation mutations[] = {
       "mla_parts" },
     { "a part weighs what the first of four does", "split_merge_tiles.cu", "lane - t + k", "lane - t", 0, "mla_parts" },
     { "columns of parts stay as threads held them", "split_merge_tiles.cu", "in_order(sums.o[i])", "sums.o[i]", 0, "mla_parts" },
+    { "the last of the warps leaves out the last part", "held_parts.cu", "if (j + k < where.parts && n0",
+      "if (j + k + 1 < where.parts && n0", 0, "last" },
+    { "the last of the warps keeps sums as they were", "held_parts.cu", "x[h][n].x * keep, x[h][n].y * keep", "x[h][n].x, x[h][n].y", 0,
+      "last" },
+    { "parts past the last weigh as it does", "held_parts.cu", "of[h][k].x = -infinity();", "", 0, "last_middle" },
+    { "the first of the warps adds up", "held_parts.cu", "last, 0) != 0 ?", "last, 0) == 0 ?", 0, "last" },
+    { "warps of both halves count together", "held_parts.cu", "* CONSUMERS + (column > 0)\"", "* CONSUMERS\"", 0, "last" },
+    { "both halves leave their states in one place", "parts.cu", "+ ($(column) > 0)]", "]", 0, "last" },
+    { "lanes without a row add up rows that nobody left", "held_parts.cu", "const int row = first + min(h * 8 + g, rows - 1);",
+      "const int row = first + h * 8 + g;", 0, "last" },
+    { "the last of the warps begins at the first column", "held_parts.cu", "column / 8 + n0) * 32", "n0) * 32", 0, "last" },
     { "parts begin with the first column, as threads hold them", "parts.cu", "$(column) / 8) * 32", "0) * 32", 0, "mla_parts" },
     { "rows of Q are those of the first tile", "hopper_packed_queries.cu", "row_of(p, where, where.row + r)", "row_of(p, where, r)", 0,
       "apart" },
@@ -103,7 +120,10 @@ static const mutation mutations[] = {
     { "boxes of a pair come to one block", "hopper_pages.cu", "tma_load_for_all(", "tma_load(", 0, "pair_pages" },
     { "all blocks have the first part", "hopper_scheduler.cu", "where.part = (int)cluster_rank()", "where.part = 0", 0, "near_pages" },
     { "parts are read before they are there", "near_parts.cu", "wait_for_cluster(parts_there(smem), number & 1);", "", 0, "near_pages" },
-    { "all blocks add up the first columns", "near_parts.cu", "cluster_rank() * (NO_OWN / 4 * 2048)", "0", 0, "near_pages" },
+    { "all blocks add up the first columns", "near_parts.cu", "at + rank * (NO_OWN / 4 * 2048)", "at", 0, "near_pages" },
+    { "a block's own columns are the first", "near_parts.cu", "own = rank == j ? o[j * NO_OWN + n] : own;", "", 0, "near" },
+    { "a block leaves its own columns alone", "near_parts.cu", "if (n / (NO_OWN / 4) != rank)", "if (n / (NO_OWN / 4) == rank)", 0,
+      "near" },
     { "all parts weigh what the first does", "near_parts.cu", "weight_of(of[j][h].x,", "weight_of(of[0][h].x,", 0, "near_pages" },
     { "the first part alone counts in l", "near_parts.cu", "fmaf(weight[j][h], of[j][h].y, l)", "j == 0 ? of[j][h].y : l", 0,
       "near_pages" },

@@ -195,6 +195,29 @@ Test(space, every_class_has_starts)
     fa_gen_close(g);
 }
 
+/* The same of products of 8 bits, of few queries, of one tile and of many. Where boxes of 32 columns hold the least some start fits, so
+ * that no space is searched for one. */
+Test(space, every_head_of_8_bits_has_starts)
+{
+    enum { MOST = 192 };
+    static const char *const shapes[] = { "sq=16", "sq=64", "sq=100", "sq=1000", "features=lengths,sq=64", "features=v-columns,sq=1000" };
+    fa_gen *g = open_gen(NULL);
+    const fa_arch *a = fa_arch_find("h200");
+    fa_start *start = malloc(MOST * sizeof *start);
+    cr_assert_not_null(start);
+    for (int d = 16; d <= 256; d += 16)
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+            char line[200];
+            size_t n = 0;
+            snprintf(line, sizeof line, "e4m3,d=%d,o=bf16,b=2,hq=4,hkv=2,sk=1000,%s", d, shapes[i]);
+            fa_problem p = parse(line);
+            cr_expect_eq(fa_gen_starts(g, &p, a, a->smem_block, start, MOST, &n), FA_OK, "%s: %s", line, fa_last_error());
+            cr_expect((n > 0 || d == 208 || (d % 64 > 32)) && n < MOST, "%s: %zu starts", line, n);
+        }
+    free(start);
+    fa_gen_close(g);
+}
+
 /* The same under the programs that ship, whose masks and arrays bring tiles of their own. */
 Test(space, every_program_has_starts)
 {

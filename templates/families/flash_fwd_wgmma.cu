@@ -162,6 +162,10 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 //| if l.parts and not l.near then
 
 //|   include "work/part_rows.cu"
+//|   if l.shared and l.counts then
+
+//|     include "work/held_parts.cu"
+//|   end
 //| end
 
 //| include(l.shared and "wgmma/wide_consumer.cu" or "wgmma/hopper_consumer.cu")

@@ -60,6 +60,8 @@ local function places(p, c)
   l.turned_barriers = barriers
   if l.transposes then barriers = barriers + 2 * c.stages_t end
   l.first_keys = c.overlap == 3 and first_of(c)
+  -- A turn at the exponentials has conversions, too: of many columns, raced at d = 256.
+  l.converts = c.schedule == 2 and c.exp == 0 and l.columns > 128 and (c.overlap == 0 or c.overlap == 2) and not wide(p)
   l.idle_barrier = (c.overlap == 1 or c.schedule == 2) and barriers
   if l.idle_barrier then barriers = barriers + 1 end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
@@ -298,11 +300,13 @@ return masked {
     if columns > 128 then parts = wide(p) and { 1, 4 } or { 1, 2, 4 } end
     local few = p.sq > 0 and p.sq <= 64
     for _, br in ipairs(few and { 64 } or wide(p) and { 128, 64 } or columns > 160 and { 128 } or { 128, 192 }) do
-      for _, bc in ipairs(columns > 128 and { 192, 160, 128, 96, 64 } or { 224, 192, 160, 128, 96, 64 }) do
+      local keys = { 224, 192, 160, 128, 96, 64 }
+      if columns > 128 then keys = br == 192 and { 192, 160, 128, 96 } or { 192, 160, 128, 96, 64 } end -- starts are at most 64
+      for _, bc in ipairs(keys) do
         for _, sums in ipairs(parts) do
           for _, schedule in ipairs(wide(p) and { "pingpong", "plain" } or { "plain", "exponents" }) do
             list[#list + 1] = {
-              br = br, ctas = 1, feeder = br == 192 and 32 or columns <= 128 and 56 or 40, schedule = schedule,
+              br = br, ctas = 1, feeder = br == 192 and 32 or (columns <= 128 or br == 64) and 56 or 40, schedule = schedule,
               overlap = sums > 1 and columns > 192 and not wide(p) and "sums_ahead" or "in_turn", bc = bc, sums = sums,
               box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2,
               stages_v = (p.has_v_columns or columns <= 128) and 2 or 1, stages_t = (p.has_v_columns or wide(p)) and 1 or 2, q_bufs = 1,

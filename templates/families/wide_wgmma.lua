@@ -12,6 +12,8 @@ whole = whole.bare or whole
 
 local PART_CLOCKS = 5280     -- of 128 rows of 128 columns of a part that leave
 local BOX, CONSUMERS = 64, 2 -- columns of a box, at most; warpgroups that share rows
+-- Clocks in which the last of the warps with the same rows and columns adds up their parts, and for each part.
+local LAST_CLOCKS, LAST_PART_CLOCKS = 12000, 4000
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 
@@ -74,7 +76,8 @@ local rows = {
     { "grid", { { 2, "persistent" }, { 1, "static" } }, "how blocks get tiles: persistent = they draw them, static = back and forth" },
     { "ahead", { 0 }, "the first scores of a tile are issued when the tile before is over" },
     { "sections", { 1 }, "heads that are walked side by side fill two thirds of the L2" },
-    { "cluster", { 1, 2, 4 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both; or the parts of a tile" },
+    { "cluster", { 1, 2, 4 },
+      "blocks with neighbouring rows that share K and V: each loads half and sends it to both; or the parts of a tile" },
     { "rescale", { { 2, "lazy" } }, "O is rescaled where a maximum moved by more than 8 in log2 units" },
     { "exp", { 0 }, "exponentials on the special-function unit" },
     { "convert", { { 0, "late" } }, "P becomes 16-bit after all its exponentials" },
@@ -204,8 +207,12 @@ local layout = made.layout
 made.layout = function(p, c, a)
   local l = layout(p, c, a)
   l.columns = l.all_columns
-  l.counts = false
+  l.counts = not (l.merges or near(c))
   l.parts_batch = 2 -- mostly there are two to four parts
+  if l.counts then -- both warpgroups leave states of a row
+    l.part_tiles = l.part_tiles // CONSUMERS
+    l.merge_clocks, l.part_clocks = LAST_CLOCKS, LAST_PART_CLOCKS
+  end
   return l
 end
 made.splits = nil
@@ -213,13 +220,10 @@ made.head_dim = 576
 for _, t in ipairs(made.tunables) do
   if t[1] == "combine" then
     t[2] = { { 1, "second_kernel" }, { NEAR, "cluster" }, { 0, "last_warp" } }
-    t[3] = "what adds up the parts of a tile: a second kernel, or the blocks of a cluster, each of which has a part"
+    t[3] = "what adds up the parts of a tile: a second kernel, the blocks of a cluster, each of which has a part, " ..
+      "or the last of the warps with the same rows and columns"
   end
 end
-made.constraints[#made.constraints + 1] = { "second", function(p, c)
-  if c.combine ~= 0 then return true end
-  return false, "two warpgroups have columns of a row: a second kernel adds up its parts, or the blocks of a cluster"
-end, upto = "combine" }
 made.constraints[#made.constraints + 1] = { "shared", function(p, c)
   if c.cluster == 1 or near(c) then return true end
   if c.cluster > 2 then return false, "two blocks at most share K and V" end
@@ -248,6 +252,8 @@ made.constraints[#made.constraints + 1] = { "held", function(p, c, a)
   if need <= consumer then return true end
   return false, "S, P, O and what is held of Q with 36 others take " .. need .. " > " .. consumer .. " registers"
 end, upto = "q_held", about = "registers" }
+-- Tiles of more than two thirds of a round, and a sixteenth for what a bucket has besides, are never cut: then no second kernel is to begin
+-- and end, 3 to 5 us of a launch on an H200 (docs/experiments.md). Where they are cut the last of the warps takes 10 to 15 us longer.
 -- Parts of a cluster of two are offered where their tiles are one round of the chip. On an H100 sharing rows, clusters of four and boxes of
 -- 32 columns won nothing: a tuner finds them, and a config can name them.
 made.start = function(p, a)
@@ -260,6 +266,7 @@ made.start = function(p, a)
           o_path = 0, parts = 0, combine = combine }
       end
       add(1, "persistent", "second_kernel")
+      if p.has_v_in_k and tiles * 48 > a.sm_count * 34 then add(1, "persistent", "last_warp") end
       if bc == 32 and not p.has_v_in_k then add(1, "persistent", "second_kernel", 2) end
       if tiles * 2 <= a.sm_count then add(2, "static", "cluster") end
     end

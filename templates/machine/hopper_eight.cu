@@ -1,4 +1,4 @@
-//| needs "c.bc c.exp c.overlap c.schedule l.beside l.integer l.ones l.sum_columns l.weights l.wide"
+//| needs "c.bc c.exp c.overlap c.schedule l.beside l.converts l.integer l.ones l.sum_columns l.weights l.wide"
 // ---- products of numbers of 8 bits: both operands lie with the reduction along a row ----
 
 // What wgmma reads from shared memory: rows of BYTES bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup Level
@@ -144,5 +144,19 @@ __device__ __forceinline__ void wgmma_sums$(way[1])(float (&t)[$(NT)], const u32
       "{%$(NT), %$(NT + 1), %$(NT + 2), %$(NT + 3)}, %$(NT + 4), more, 1, 1$(PT and ", 1" or "");\n}"
       : $(operands(NT, '"' .. way[3] .. 'f"(t[#])'))
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(v));
+}
+//| end
+//| if l.converts then
+
+// The same of P in 8 bits: conversions lie between exponentials, which take longer.
+__device__ __forceinline__ void hold_operand(u32 (&a)[$(NS // 4)], u32 over) {
+  asm volatile("{\n"
+               ".reg .pred done;\n"
+               "again:\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 done, [%$(NS // 4)], 1, 10000000;\n"
+               "@done bra.uni over;\n"
+               "bra.uni again;\n"
+               "over:\n"
+               "}" : $(operands(NS // 4, '"+r"(a[#])')) : "r"(over) : "memory");
 }
 //| end

@@ -1,4 +1,4 @@
-//| needs "l.delta_pad? l.pdl? l.rows_from? l.rows_upto? l.stream? l.tma?"
+//| needs "l.delta_pad? l.pdl? l.rows_from? l.rows_upto? l.shared? l.stream? l.tma?"
 // ---- the sequence that a tile belongs to ----
 //| if p.has_lengths then
 // All that may differ between the sequences of a batch: lengths, diagonals, and where the rows lie. Queries and keys are counted from the
@@ -68,7 +68,7 @@ struct Sequence {
   }
 };
 
-//|   if l.stream then
+//|   if l.stream or l.shared then
 // A line of 32 integers, which the keys that stream through the L2 shall not drive out: the launch for the next layer reads it again.
 __device__ __forceinline__ void keep_in_l2(const int *line) { asm volatile("prefetch.global.L2::evict_last [%0];" ::"l"(line)); }
 // The arrays of lengths and of first rows. To be called by one warp.

@@ -1,4 +1,4 @@
-//| needs "c.exp c.overlap c.schedule l.before l.beside l.first_keys l.integer l.key_scales l.ones l.parts l.raised l.row_scaled"
+//| needs "c.exp c.overlap c.schedule l.before l.beside l.converts l.first_keys l.integer l.key_scales l.ones l.parts l.raised l.row_scaled"
 //| needs "l.scaled l.transposes l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
@@ -339,10 +339,10 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| else
         exponentials(s, shift, $(unit));
 //| end
-//| if l.beside or exps then
+//| if l.beside or exps and not l.converts then
         hold_scores(s, idle_barrier(smem));
 //| end
-//| if exps then
+//| if exps and not l.converts then
         pingpong_pass(wg);
 //|   if fma then
         other_exponentials(s, shift, $(unit), sum, adds);
@@ -385,6 +385,10 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //|   else
           probabilities(s$(fma and ", adds" or ""));
           to_operand(a, s, state$(fma and ", one" or l.ones and ", adds" or ""));
+//|     if l.converts then
+          hold_operand(a, idle_barrier(smem));
+          pingpong_pass(wg);
+//|     end
         }
 //|   end
 //|   if l.first_keys then

@@ -1,4 +1,4 @@
-//| needs "c.cluster l.near? l.q_held l.v_in_k? l.joined?"
+//| needs "c.cluster l.counts l.near? l.q_held l.v_in_k? l.joined?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- two consumer warpgroups that share 64 rows of Q: each has half of O's columns, and makes P of every second block of keys ----
 // The blocks of a tile go from right to left. Who owns a block computes S and, with the maxima that the owner of the block before has left,
@@ -239,6 +239,14 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     RowState all[2];
     add_near_parts(smem, number, wg, o, state, sum, all, $(pr.unit_log2));
     store_rows<true>(p, where,$(sequence) sum, all, where.row + warp_row + g, t, column + (int)cluster_rank() * 2 * NO_OWN, 0);
+//| elseif l.counts then
+    if (where.parts > 1) {
+      const Sequence &of = $(p.has_lengths and "sequence" or "stored");
+      store_part(p, where, of, o, state, where.row + row_in_tile(0), column, wg * OVERLAP);
+      add_held_parts(p, where, of, warp_row, column, wg * OVERLAP);
+    } else {
+      store_rows<true>(p, where,$(sequence) o, state, where.row + row_in_tile(0) + warp_row + g, t, column, wg * OVERLAP);
+    }
 //| else
     if (where.parts > 1)
       store_part(p, where, $(p.has_lengths and "sequence" or "stored"), o, state, where.row + row_in_tile(0), column, wg * OVERLAP);

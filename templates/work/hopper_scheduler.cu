@@ -225,6 +225,16 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
     loaded.next();
   };
 //|   if p.has_lengths then
+//|     if l.shared then
+  // What the search reads, and the pages of first blocks: keys of a launch before have driven out what it had read. A prefetch reads no
+  // byte: earlier work in the CUDA stream may still write them.
+  keep_lengths_in_l2(p);
+//|       if p.has_pages then
+  const int lines = ((p.sk + p.page_size - 1) / p.page_size + 31) / 32;  // of a row of the table
+  for ($(wk.steps("int", "i", "p.b * lines", "32", "lane")))
+    keep_in_l2(p.page_table + (long long)(i / lines) * p.page_table_stride + i % lines * 32);
+//|       end
+//|     end
   grid_wait();
   TileOrder order(p, smem);
 //|   elseif pr.has_mask and not l.split then

@@ -1,7 +1,7 @@
 //| needs "l.near_barriers"
 // ---- parts of a tile whose blocks are a cluster: each adds up a share of the columns, out of the shared memory of all ----
-// Where K and V were, a block's O as its threads hold it, sixteen bytes of a thread at a time, and then m and l of each row. Each block
-// adds up what all have at the same place: so many columns of each warp's rows.
+// Where K and V were, what the others add up of a block's O, as its threads hold it, sixteen bytes of a thread at a time, and then m and l
+// of each row. Each block adds up what all have at the same place: so many columns of each warp's rows, its own out of registers.
 constexpr int NO_OWN = NO / CLUSTER;                              // registers of O per thread that are sums
 constexpr int SMEM_SUMS = SMEM_K, SMEM_STATES = SMEM_SUMS + 64 * COLUMNS * 4;
 __device__ __forceinline__ u32 parts_there(u32 smem) { return barrier(smem, $(l.near_barriers)); }
@@ -57,10 +57,12 @@ __device__ __forceinline__ void add_near_parts(u32 smem, int number, int wg, con
   named_wait(9, 128 * CONSUMERS);  // both warpgroups are through with K and V
   if (number > 0) wait_for_cluster(parts_read(smem), number - 1 & 1);
   const u32 at = smem + SMEM_SUMS + wg * (NO / 4) * 2048 + threadIdx.x % 128 * 16;
+  const int rank = cluster_rank();
 #pragma unroll
   for (int n = 0; n < NO / 4; n++)
-    store_shared(at + n * 2048, make_uint4(__float_as_uint(o[4 * n]), __float_as_uint(o[4 * n + 1]), __float_as_uint(o[4 * n + 2]),
-                                           __float_as_uint(o[4 * n + 3])));
+    if (n / (NO_OWN / 4) != rank)
+      store_shared(at + n * 2048, make_uint4(__float_as_uint(o[4 * n]), __float_as_uint(o[4 * n + 1]), __float_as_uint(o[4 * n + 2]),
+                                             __float_as_uint(o[4 * n + 3])));
   const u32 states = smem + SMEM_STATES + (warp_row + g) * 8;
 #pragma unroll
   for (int h = 0; h < 2; h++) {
@@ -71,11 +73,11 @@ __device__ __forceinline__ void add_near_parts(u32 smem, int number, int wg, con
   fence_async();  // copies write there next
   tell_cluster(parts_there(smem), lane);
   wait_for_cluster(parts_there(smem), number & 1);
-  float2 of[CLUSTER][2];
+  float2 of[CLUSTER][2];  // of this block, and of those after it in turn
 #pragma unroll
   for (int j = 0; j < CLUSTER; j++)
 #pragma unroll
-    for (int h = 0; h < 2; h++) of[j][h] = load_two_at(address_at(states + h * 64, j));
+    for (int h = 0; h < 2; h++) of[j][h] = load_two_at(address_at(states + h * 64, (rank + j) % CLUSTER));
   float weight[CLUSTER][2];
 #pragma unroll
   for (int h = 0; h < 2; h++) {
@@ -91,11 +93,16 @@ __device__ __forceinline__ void add_near_parts(u32 smem, int number, int wg, con
     all[h] = {top, t == 0 ? l : 0.f};
   }
 #pragma unroll
-  for (int n = 0; n < NO_OWN; n++) sum[n] = 0.f;
-  const u32 own = at + cluster_rank() * (NO_OWN / 4 * 2048);
+  for (int n = 0; n < NO_OWN; n++) {
+    float own = o[n];
 #pragma unroll
-  for (int j = 0; j < CLUSTER; j++) {
-    const u32 from = address_at(own, j);
+    for (int j = 1; j < CLUSTER; j++) own = rank == j ? o[j * NO_OWN + n] : own;
+    sum[n] = weight[0][n / 2 % 2] * own;
+  }
+  const u32 own = at + rank * (NO_OWN / 4 * 2048);
+#pragma unroll
+  for (int j = 1; j < CLUSTER; j++) {
+    const u32 from = address_at(own, (rank + j) % CLUSTER);
 #pragma unroll
     for (int n = 0; n < NO_OWN / 4; n++) {
       const float4 x = load_at(from + n * 2048);

@@ -70,7 +70,7 @@ __device__ __forceinline__ $(returns) store_part(const Params &p, const Tile &wh
 //| if l.walks then
   if (where.is_walked() && where.part + 1 == where.parts) store_walked(p, sequence, where, first, rows);
 //| end
-//| if l.counts then
+//| if l.counts and not l.shared then
   $(l.once and "return " or "")part_is_left(p, sequence, where, first / ROWS_WARP, first, rows);
 //| end
 }

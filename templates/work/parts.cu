@@ -1,4 +1,4 @@
-//| needs "l.walks?"
+//| needs "l.counts? l.walks?"
 //| -- parts: a tile's keys are shared by several that each leave a part of it: O relative to their own maximum m, and l, of rows of COLS
 //| -- columns. work/tile_parts.cu has the CUDA functions that the printed text calls.
 //|
@@ -21,11 +21,16 @@ for (int $(v) = 0; $(v) < $(count); $(v)++) *(float$(n) *)(to + $(v) * $(4 * n) 
 //|
 //|   -- The same for h of a thread's two rows, as the warp holds them: 256 bytes at once, of eight columns of eight rows. Stores of four
 //|   -- columns would want them in registers side by side, and the loop over keys then spills. first: the warp's first row in the tile;
-//|   -- column, from: the first of the accumulators' columns, and of those the first that are this warpgroup's to leave.
+//|   -- column, from: the first of the accumulators' columns, and of those the first that are this warpgroup's to leave. Where a warp adds
+//|   -- up its own columns it needs no other warpgroup's states: each leaves its own.
 //|   function wk.leave_as_held(first, column, from)
 const long long part = (long long)where.number * where.parts + where.part;
 const int eight = $(first) / 8 + h;
+//|     if l.counts then
+if (t == 0) ((float2 *)p.part_state)[(part * BR + eight * 8 + g) * 2 + ($(column) > 0)] = make_float2(state[h].m, l);
+//|     else
 if (t == 0 && $(column) == 0) ((float2 *)p.part_state)[part * BR + eight * 8 + g] = make_float2(state[h].m, l);
+//|     end
 float2 *const to = (float2 *)p.part_o + part * (BR * COLS / 2) + (eight * (COLS / 8) + $(column) / 8) * 32 + lane;
 #pragma unroll
 for (int n = 0; n < NO / 4; n++)

@@ -1,4 +1,4 @@
-//| needs "c.rescale? l.counts l.once? l.parts_batch? l.walks?"
+//| needs "c.rescale? l.counts l.once? l.parts_batch? l.shared? l.walks?"
 //| local returns = l.once and "u32" or "void"  -- which rows are computed again
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
@@ -8,8 +8,9 @@
 // tile that blocks share, every part lies in the workspace, by its place, and the second step adds them up, in their order. Of a tile whose
 // parts one block walks the block adds up each as it comes, at a place of its own, by the same operations.
 //| elseif l.counts then
+//|   local same = l.shared and "rows and columns" or "rows"
 // Few tiles leave SMs idle, as those of a short chunk after a long cache. Then each is cut into as many parts as fill the chip best. The
-// last of the warps that have the same rows of a tile adds up the parts, in their order. Parts lie in the workspace by their number.
+// last of the warps that have the same $(same) of a tile adds up the parts, in their order. Parts lie in the workspace by their number.
 //| else
 // Few tiles leave SMs idle, as those of a short chunk after a long cache. Then each is cut into as many parts as fill the chip best, which
 // the second step adds up, in their order. Parts lie in the workspace by their number.
@@ -76,7 +77,7 @@ __device__ __forceinline__ long long part_row(const Tile &where, int tile_row) {
   return ((long long)where.number * where.parts + where.part) * BR + tile_row;
 }
 //| end
-//| if l.counts then
+//| if l.counts and not l.shared then
 
 // This warp, number `warp` of all that have rows of a tile, has left its part of rows [first, first + rows).
 //| if l.once then

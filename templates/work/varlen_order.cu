@@ -220,6 +220,13 @@ struct TileOrder {
 //| end
     const int lane = (int)(threadIdx.x % 32);
     int n = 0, number = p.b;
+//| if l.shared then
+    const u32 there = __ballot_sync(~0u, levels_of(first + lane).tiles > 0);
+    if ((there & there + 1) == 0 && (there == ~0u || first + 32 >= p.b)) {  // nothing to close up
+      if (there >> lane & 1) number = first + lane;
+      first = p.b;
+    }
+//| end
 #pragma unroll 1
     for (; first < p.b && n < 32; first += 32)
 #pragma unroll 1
@@ -272,8 +279,10 @@ struct TileOrder {
     int tiles = 0, most = 0;
 //| if l.shared then
     float sum = 0.f;  // of the tiles' levels
-//| end
+#pragma unroll 4
+//| else
 #pragma unroll 1
+//| end
     for (int i = threadIdx.x % 32; i < p.b; i += 32) {
       const Levels levels = levels_of(i);
       tiles += levels.tiles;
