@@ -62,7 +62,7 @@ def block_mask(name, values, b, h, n, block=128):
             some[0, at, r], every[0, at, r] = seen.any(0).any(1), seen.all(0).all(1)
 
     def listed(which):
-        return which.sum(-1).int(), which.int().argsort(-1, descending=True, stable=True).int()
+        return which.sum(-1).int(), torch.argsort(which.int(), dim=-1, descending=True, stable=True).int()
 
     def mod(b, h, i, j):
         return masks.MASKS[name][1](b, h, i, j, values)
