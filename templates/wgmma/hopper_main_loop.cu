@@ -66,7 +66,11 @@
         float most;
         const bool may = may_be_none($(next), most);  // while the products are on their way
 //| end
-        wgmma_wait<$(l.after and 0 or 1)>(s);
+//| if l.after then
+        wgmma_wait<0>(s);
+//| else
+        wgmma_wait<1>(s);
+//| end
         release_k();
 //| if l.q_soon then
         if (lane == 0 && block - 1 == keys.last) mbarrier_arrive(q_empty(smem, q.at, wg));
