@@ -136,7 +136,7 @@ static const score_fault faults[] = {
       "while (false) {\n        mbarrier_wait(k_full" },
     { "Q is given back before its last S", "wgmma_skips", "hopper_main_loop.cu", "if (code_has(code, $(pr.last_s))) release", "release" },
     { "S after P V is not waited for", "wgmma_after", "hopper_main_loop.cu", "        wgmma_wait<0>(s);\n", "        wgmma_wait<1>(s);\n" },
-    { "V is given back while P V reads it", "wgmma_after", "hopper_main_loop.cu",
+    { "V is given back while P V reads it", "wgmma_after", "hopper_after.cu",
       "        wgmma_wait<0>(o);\n        release_v();\n        wgmma_fence();\n", "        release_v();\n        wgmma_fence();\n" },
     { "V of the block before is given back twice", "wgmma_after", "hopper_main_loop.cu", "//|   if not l.after then\n", "//|   if true then\n" },
     { "all warps store the first one's rows", "wgmma", "hopper_store.cu", "from, first = \"tile + warp_row * ROW\"",
