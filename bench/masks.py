@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Masks of score programs on this GPU: what a mask costs beside the same call without one, by the tiles that hold a pair which is seen.
 
-    python3 bench/masks.py [--lengths 4096,16384] [--head-dims 64,128] [--masks documents,prefix] [--backward] [--flex] [--rounds 7]
-                           [-o masks.json]
+    python3 bench/masks.py [--lengths 4096,16384] [--head-dims 64,128] [--masks documents,prefix] [--backward] [--flex] [--alone]
+                           [--rounds 7] [-o masks.json]
 
 The programs are those that ship, templates/pairs/programs, in bf16 with heads that are 2048 wide together. Calls are CUDA graphs, sampled
 in turns, forward and back, the kernel that makes tables of the operands included. `bound` is what the mask is held to: the plain call's
 time by the share of tiles, of the chosen kernel's size, that hold a visible pair, by 0.90, and 8 us. Rows of the result are held against
 fp64 before anything is timed. --flex: the same function by torch.compile(flex_attention), with its block mask made beforehand, and what
-making it takes. --backward: the gradients alone; FlexAttention's run outside of graphs.
+making it takes. --backward: the gradients alone; FlexAttention's run outside of graphs. --alone: each of both also by itself for half a
+second, at the clock that it leaves itself: beside the plain call a mask's call has that one's.
 """
 import argparse
 import math
@@ -110,6 +111,7 @@ def parse(argv=None):
     p.add_argument("--masks", default=",".join(SHIPPED))
     p.add_argument("--backward", action="store_true", help="gradients of Q, K and V")
     p.add_argument("--flex", action="store_true", help="beside FlexAttention")
+    p.add_argument("--alone", action="store_true", help="also each call by itself")
     p.add_argument("--rounds", type=int, default=7)
     p.add_argument("-o", "--json", help="all samples")
     o = p.parse_args(argv)
@@ -227,10 +229,24 @@ def cell(fa, fagen, d, s, name, o):
     row["seconds"], row["plain"] = samples[name], samples["plain"]
     row["bound"] = statistics.median(row["plain"]) * row["tiles"] / 0.90 + 8e-6
     row["of bound"] = statistics.median(row["seconds"]) / row["bound"]
+    if o.alone:
+        row.update(alone(made, name, row["tiles"]))
     if "flex" in samples:
         row["flex"] = samples["flex"]
         row["over flex"] = statistics.median(f / t for f, t in zip(samples["flex"], samples[name]))
     return row
+
+
+def alone(made, name, tiles, lasts=0.5):
+    """Seconds of the plain call and of a mask's, each by itself for so long, and the second over its bound."""
+    seconds = {}
+    for called in ("plain", name):
+        samples, until = [], time.monotonic() + lasts
+        while time.monotonic() < until:
+            samples.append(made[called].sample())
+        seconds[called] = statistics.median(samples[len(samples) // 2:])
+    return {"plain alone": seconds["plain"], "seconds alone": seconds[name],
+            "of bound alone": seconds[name] / (seconds["plain"] * tiles / 0.90 + 8e-6)}
 
 
 def tile_of(config):
@@ -245,6 +261,8 @@ def told(row):
     taken, plain = (statistics.median(row[side]) * 1e6 for side in ("seconds", "plain"))
     text = f"{taken:9.1f} us, plain {plain:9.1f}, tiles {row['tiles']:.3f}, {row['of bound']:.2f} of the bound, apart {row['apart']:.1e}"
     text += "" if row["apart"] < scores.APART else "  WRONG"
+    if "of bound alone" in row:
+        text += f", alone {row['seconds alone'] * 1e6:.1f} us, plain {row['plain alone'] * 1e6:.1f}, {row['of bound alone']:.2f}"
     if "over flex" in row:
         text += f", {row['over flex']:.2f} of flex, its mask {row['flex mask'] * 1e3:.1f} ms"
     return text + f"  {row['config'].split(',')[0]},{tile_of(row['config'])[1]} keys"

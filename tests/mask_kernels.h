@@ -197,6 +197,11 @@ static const score_kernel mask_kernels[] = {
     { "wgmma_far", M_SKIPS, "bf16,d=64,mask=none",
       WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
       300, 400, 1e7, 0 },
+    /* S after P V, in registers that P leaves. */
+    { "wgmma_after", M_RUNS, "bf16,d=64,mask=none",
+      "flash_fwd_wgmma:br=128,ctas=2,feeder=32,schedule=after,bc=64,box=64,stages_k=2,stages_v=2,q_bufs=1,grid=persistent,ahead=0,sections=1,"
+      "cluster=1,rescale=steady,exp=0,convert=early,o_path=tma",
+      true, 0, 0, 300, 400, 0, 0 },
 };
 /* clang-format on */
 #define MASK_KERNELS (sizeof mask_kernels / sizeof *mask_kernels)

@@ -279,8 +279,8 @@ const mutation hopper_mutations[] = {
     { "products are not committed", "wgmma_wait.cu", "asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");", "", 0, "one" },
     { "S is not waited for", A, "      $(to)wgmma_wait<0>(s);\n", "", 0, "one" },
     { "S is not waited for, one warpgroup", N, "        wgmma_wait<1>(s);\n", "        wgmma_wait<2>(s);\n", 0, "one" },
-    { "O is not waited for", N, "        wgmma_wait<0>(o);\n        release_v();\n        next", "        release_v();\n        next", 0,
-      "softmax early" },
+    { "O is not waited for", N, "        wgmma_wait<0>(o);\n        release_v();\n//| end\n        next",
+      "        release_v();\n//| end\n        next", 0, "softmax early" },
     { "V is given back before it is read, early", N, "        wgmma_wait<0>(o);\n        release_v();\n",
       "        release_v();\n        wgmma_wait<0>(o);\n", 0, "early" },
     { "the last O is not waited for", Z, "      wgmma_wait<0>(o);\n      release_v();\n", "      release_v();\n", 0, "one" },
@@ -288,8 +288,8 @@ const mutation hopper_mutations[] = {
       "      $(to)release_k();\n      $(to)wgmma_wait<0>(s);\n", 0, "one" },
     { "V is given back before it is read", N, "        wgmma_wait<0>(o);\n        release_v();\n",
       "        release_v();\n        wgmma_wait<0>(o);\n", 0, "one" },
-    { "O is rescaled under a product", N, "        wgmma_wait<0>(o);\n        release_v();\n" NEXT_P,
-      NEXT_P "        wgmma_wait<0>(o);\n        release_v();\n", 0, "always" },
+    { "O is rescaled under a product", N, "        wgmma_wait<0>(o);\n        release_v();\n//| end\n" NEXT_P,
+      "//| end\n" NEXT_P "        wgmma_wait<0>(o);\n        release_v();\n", 0, "always" },
 
     /* ping-pong */
     { "no warpgroup begins", C, "  if (wg == WGS - 1) pingpong_pass(wg);  // the first warpgroup begins\n", "", 0, "pingpong" },

@@ -179,8 +179,8 @@ Test(cli_family, shipped_names)
     r = cli_run("model -d 128 --arch sm_90a --config flash_fwd_wgmma:schedule=pingpong");
     cr_expect(r.code == 0 && strstr(r.out, ",schedule=pingpong,"), "%s%s", r.out, r.err);
     cli_result_free(&r);
-    r = cli_run("model -d 128 --arch sm_90a --config flash_fwd_wgmma:schedule=3");
-    cr_expect(r.code != 0 && strstr(r.err, "schedule is 3; accepted: plain (0), pingpong (1), pingpong_exp (2)"), "%s", r.err);
+    r = cli_run("model -d 128 --arch sm_90a --config flash_fwd_wgmma:schedule=4");
+    cr_expect(r.code != 0 && strstr(r.err, "schedule is 4; accepted: plain (0), pingpong (1), pingpong_exp (2), after (3)"), "%s", r.err);
     cli_result_free(&r);
     r = cli_run("run -d 128 -n 16 --heads 1 --device sim:sm_80 "
                 "--config flash_fwd_mma:br=128,bc=128,warps=1,stages_k=2,stages_v=2,order=together,q_regs=0,pack=0,lag=0,ctas=1");

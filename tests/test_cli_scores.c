@@ -120,6 +120,29 @@ Test(cli_scores, show_counts_the_tiles_of_gradients)
     json_decref(doc);
 }
 
+/* Masks of whole runs have S after P V up to d = 64, others not, and no gradients of theirs take K and V in registers at 4k. */
+Test(cli_scores, masks_have_configs_of_their_own)
+{
+    static const struct {
+        const char *words, *part;
+        bool there;
+    } rows[] = {
+        { "-d 64 -b 4 -H 32 -n 4096 --score blocks", "schedule=after", true },
+        { "-d 64 -b 1 -H 32 -n 16384 --score blocks", "schedule=after", true },
+        { "-d 128 -b 4 -H 16 -n 4096 --score blocks", "schedule=after", false },
+        { "-d 64 -b 4 -H 32 -n 4096 --score documents", "schedule=after", false },
+        { "-d 64 -b 4 -H 32 -n 4096 -t bf16 --op backward --score documents", "held=1", true },
+        { "-d 128 -b 1 -H 16 -n 16384 -t bf16 --op backward --score documents", "dq=add", true },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char words[200];
+        snprintf(words, sizeof words, "show %s --arch h200 --json", rows[i].words);
+        json_t *doc = cli_json(words, 0);
+        cr_expect_eq(strstr(word(doc, "config"), rows[i].part) != NULL, rows[i].there, "%s: %s", words, word(doc, "config"));
+        json_decref(doc);
+    }
+}
+
 /* Of the model's best config; nothing is compiled. */
 static json_t *explored(const char *words)
 {

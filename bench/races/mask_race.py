@@ -2,13 +2,13 @@
 """Configs and templates for masks of score programs, raced: what the choice leaves, and what a changed kernel gains.
 
     python3 bench/races/mask_race.py documents,128,4096 blocks,64,16384 --top 12 [--file configs.txt] [--templates order=../other/templates]
-                               [--rounds 4] [--seconds 60] [-o race.json]
+                               [--backward] [--rounds 4] [--seconds 60] [-o race.json]
 
 A cell is a mask of bench/masks.py, head_dim and length, in bf16 with heads that are 2048 wide together and 16,384 tokens. Of each: what
 is chosen, configs of a file, a line each, and as many as the model ranks first; with each --templates NAME=FOLDER also kernels of those.
 Calls are CUDA graphs, sampled in turns, forward and back, the kernel that makes tables included; what is 1.3 times the best after the
 first round leaves. The plain call is in the race, and the bound is that of bench/masks.py, by each config's own tiles. Each result is
-held against fp64.
+held against fp64. --backward: the gradients alone, and configs of theirs.
 """
 import argparse
 import json
@@ -33,6 +33,7 @@ def parse(argv=None):
     p.add_argument("--file", help="configs, a line each; what stands before a : is the cells they are for, as documents,128 or nothing")
     p.add_argument("--top", type=int, default=0, help="configs that the model ranks first")
     p.add_argument("--templates", action="append", default=[], help="NAME=FOLDER: the same configs from other templates")
+    p.add_argument("--backward", action="store_true", help="gradients of Q, K and V")
     p.add_argument("--rounds", type=int, default=4)
     p.add_argument("--threads", type=int, default=32, help="that compile")
     p.add_argument("--seconds", type=float, default=200, help="of all; cells that are left out then are named")
@@ -71,18 +72,38 @@ def configs_of(o, cell):
 class Cell:
     """Tensors of a cell, and its calls by each side's library."""
 
-    def __init__(self, name, d, s):
+    def __init__(self, name, d, s, backward=False):
         import torch
+        self.backward = backward
         self.name, self.d, self.s, self.h, self.b = name, d, s, scores.WIDTH // d, max(1, scores.TOKENS // s)
         self.qkv = [torch.randn(self.b, masks.queries_of(name, s) if of == "q" else s, self.h, d, device="cuda", dtype=torch.bfloat16)
                     for of in "qkv"]
+        self.grad_out = torch.randn_like(self.qkv[0]) if backward else None
         self.values = masks.MASKS[name][0](self.b, self.h, s)
 
     def args(self, fa, fagen, masked=True):
+        """The launch, what it writes and what has to live as long: of gradients with a forward's results, which runs here."""
         import torch
-        out = torch.empty_like(self.qkv[0])
+        q, k, v = self.qkv
+        out = torch.empty_like(q)
         more = {"score": fa.score(masks.text_of(self.name)), "values": self.values} if masked else {}
-        return fa.args(*self.qkv, out, fagen.MASKS["none"], **more), out, more
+        if not self.backward:
+            return fa.args(q, k, v, out, fagen.NONE, **more), out, more
+        lse = torch.empty(q.shape[0], q.shape[2], q.shape[1], device="cuda")
+        forward = fa.args(q, k, v, out, fagen.NONE, lse=lse, **more)
+        space = fa.give_workspace(forward)
+        fa.launch(forward)
+        torch.cuda.synchronize()
+        del space
+        written = tuple(torch.empty_like(t) for t in self.qkv)
+        args = fa.gradient_args(q, k, v, out, lse, self.grad_out, *written, mask=fagen.NONE, **more)
+        return args, (out, lse, *written), more
+
+    def apart(self, made):
+        """How far what a launch has written is from fp64."""
+        if self.backward:
+            return masks.gradients_apart(self.name, self.values, *self.qkv, self.grad_out, made)
+        return masks.apart(self.name, self.values, *self.qkv, made)
 
 
 def contenders(o, at, cell, libraries, fagen):
@@ -133,7 +154,7 @@ def race(o, cell, plain, jobs, rounds):
 
 def run_cell(o, at, libraries, fagen):
     import torch
-    cell = Cell(*at)
+    cell = Cell(*at, o.backward)
     fa = libraries[""]
     args, out, _ = cell.args(fa, fagen, masked=False)
     space = fa.give_workspace(args)
@@ -154,7 +175,7 @@ def run_cell(o, at, libraries, fagen):
         if "why" in job:
             print(f"   {job['side']}@{job['label']}: {job['why']}", flush=True)
             continue
-        job["apart"] = masks.apart(cell.name, cell.values, *cell.qkv, job["out"])
+        job["apart"] = cell.apart(job["out"])
         right.append(job)
     samples, first = race(o, cell, lambda _: (fa.launch(args), out)[1], right, o.rounds)
     del space
@@ -180,7 +201,8 @@ def run_cell(o, at, libraries, fagen):
 
 def short(config):
     """The tunables of a config that say most."""
-    keys = ("br", "ctas", "schedule", "bc", "stages_k", "q_bufs", "grid", "ahead", "sections", "o_path", "exp")
+    keys = ("br", "ctas", "schedule", "bc", "stages_k", "q_bufs", "grid", "ahead", "sections", "o_path", "exp",
+            "twins", "held", "stages", "dq", "ds_bufs", "q_br")
     found = dict(part.split("=") for part in config.split(":", 1)[1].split(","))
     return ",".join(f"{k}={found[k]}" for k in keys if k in found)
 

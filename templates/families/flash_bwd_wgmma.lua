@@ -185,6 +185,18 @@ return backward.family({
     end
     for _, box in ipairs({ 64, 32, 16 }) do add(box, 0) end
     if p.hq > p.hkv then add(hopper.box[2](p, { box = 32 }) and 32 or 64, 1) end
+    -- Tiles are short under a program's mask: nobody waits for a turn, K alone is kept, and dQ has more buffers.
+    if edges.marked(p) then
+      local function more(held, schedule, stages, dq, q_stages)
+        list[#list + 1] = {
+          br = 64, bc = 128, twins = 0, held = held, schedule = schedule, box = 64, stages = stages, dq = dq,
+          ds_bufs = dq == "add" and 2 or 0, grid = dq == "add" and p.d + p.dv <= 128 and "persistent" or "per_tile", q_br = 128,
+          q_stages = q_stages, spread = 0,
+        }
+      end
+      if p.d + p.dv <= 128 then more(1, "turns", 4, "add", 4) else more(0, "plain", 3, "add", 4) end
+      more(0, "plain", 4, "spill", 6)
+    end
     return list
   end,
 
@@ -362,6 +374,14 @@ return backward.family({
       share = share, uneven = uneven,
       regs = l.q_regs,
     }
+    -- Tiles are short there, and dS goes through memory slice by slice, each of which ends with its longest tile. By a race of documents
+    -- and chunks on an H200: K and V in registers take 1.06 of the time of none, K alone 0.93; turns at d = 128 1.03 of that without, with
+    -- dQ added up 1.07; eight slices 1.37 of dQ added up, two 0.88.
+    if edges.marked(p) then
+      if p.d + p.dv <= 128 then kv.tile_latency = kv.tile_latency + (c.held == 2 and 3500 or c.held == 0 and l.sums and 2000 or 0) end
+      if l.turns and p.d + p.dv > 128 then kv.latency = kv.latency + (l.sums and 90 or 260) end
+      if not l.sums then kv.latency = kv.latency + 140 * math.max(0, p.b * p.hq * p.sq * p.sk * 2 // (1 << 30) - 2) end
+    end
     if l.sums then
       -- dQ is one more product, out of shared memory; its sums go through the L2 instead of dS.
       kv.matrix_flops = kv.matrix_flops + 2 * d

@@ -22,10 +22,12 @@ local edges = include "pairs/edges.lua"
 local mask_places = include "pairs/mask_places.lua"
 local mask_cost = include "pairs/mask_cost.lua"
 
+local AFTER = 82 -- percent of issue slots that show, see work()
+
 -- What seldom pays is tried one by one, from where all else is usual: these, in the order of the tunables.
 local unusual = {
-  { "feeder", function(c) return c.feeder ~= (c.br <= 128 and 40 or 32) end },
-  { "schedule", function(c) return c.schedule == c.named.schedule.pingpong_exp end },
+  { "feeder", function(c) return c.feeder ~= (c.br <= 128 and c.schedule ~= registers.AFTER and 40 or 32) end },
+  { "schedule", function(c) return c.schedule >= c.named.schedule.pingpong_exp end },
   { "stages_v", function(c) return c.stages_k ~= c.stages_v end },
   { "grid", function(c) return c.grid == c.named.grid.per_tile end },
   { "ahead", function(c) return (c.ahead == 1) ~= (c.q_bufs == 2 and c.grid ~= c.named.grid.per_tile) end },
@@ -107,9 +109,9 @@ return masked {
     { "br", { 64, 128, 192, 256 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
     { "ctas", { 1, 2 }, "blocks per SM" },
     { "feeder", { 24, 32, 40 }, "registers per thread that the producer warpgroup keeps" },
-    { "schedule", { { 0, "plain" }, { 1, "pingpong" }, { 2, "pingpong_exp" } },
+    { "schedule", { { 0, "plain" }, { 1, "pingpong" }, { 2, "pingpong_exp" }, { 3, "after" } },
       "S of the next block is issued beside P V: plain = when a warpgroup gets there, pingpong = in turns; " ..
-      "pingpong_exp = the exponentials are taken in turns" },
+      "pingpong_exp = the exponentials are taken in turns; after = when P V is over, into the registers of P" },
     { "bc", { 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 }, "B_c: keys per iteration", step = 2 },
     { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
     { "stages_k", { 2, 3, 4, 6 }, "buffers of K in shared memory" },
@@ -199,6 +201,19 @@ return masked {
       if c.br > 64 or c.schedule == c.named.schedule.plain then return true end
       return false, "one warpgroup has no other to take turns with"
     end, upto = "schedule" },
+    -- Two warpgroups with O of 64 columns, twice on an SM, have registers for 64 keys so. Of blocks of 128 that is 0.92 of the time of one
+    -- thread block, of documents 1.05, by a race on an H200. Words or bytes of an array by pairs would be copied with too few.
+    { "after", function(p, c)
+      if c.schedule ~= c.named.schedule.after then return true end
+      if not p.score or not edges.scans(p) or not mask_places.wanted(p, c) or mask_places.plane(p, c) then
+        return false, "S after P V is for masks of programs whose blocks a kernel before has found, and which read nothing by pairs"
+      end
+      if c.ctas ~= 2 or c.br ~= 128 or p.d + p.dv > 128 then
+        return false, "S after P V is for two blocks per SM of 128 rows and up to 64 columns"
+      end
+      if c.rescale == c.named.rescale.steady and c.ahead == 0 then return true end
+      return false, "S after P V goes with rows that keep their maximum (steady) and ahead=0"
+    end, upto = "rescale" },
     departures(2), departures(3), departures(4), departures(5), departures(6), departures(7), departures(8), departures(9), departures(10),
     departures(11),
     -- Raced at d = 64 and 128 on an H200: 0.96 to 1.01 of the time, and a fifth less to compile.
@@ -268,7 +283,8 @@ return masked {
     l.ahead = c.ahead == 1
     -- Consumer warpgroups alternate at the issue of products, or at the exponentials.
     l.pingpong_products, l.pingpong_softmax = c.schedule == 1, c.schedule == 2
-    l.pingpong = c.schedule > 0
+    l.pingpong = l.pingpong_products or l.pingpong_softmax
+    l.after = c.schedule == c.named.schedule.after -- P V is over before S of the next block is issued
     -- P is packed as its exponentials come: then they follow the P V before, which frees the registers that P goes to.
     l.interleaved = c.convert == 1
     -- Scores of later blocks are kept as exponents relative to the rows' maxima.
@@ -285,7 +301,7 @@ return masked {
     l.warp_stores = edges.walks(p) and c.o_path == 2 and not p.has_lengths
     -- Of a tile's warpgroups the one with the last rows sees keys first, and most: in every other tile it has the first rows. Raced on an
     -- H200: documents and chunks 0.96 to 1.01 of the time, a window 1.03, whose rows see as many each, and a tree by bits 1.02.
-    l.reverses = edges.walks(p) and l.persistent and not l.ahead and c.schedule == 0 and c.cluster == 1 and not p.has_lengths
+    l.reverses = edges.walks(p) and l.persistent and not l.ahead and not l.pingpong and c.cluster == 1 and not p.has_lengths
       and not l.parts and l.wgs > 1
       and (edges.ends(p) and p.score.in_runs or l.masks and l.masks.brings and not l.masks.plane and l.wgs > 2)
     -- Blocks at a tile's end that only other warpgroups see pass after O has left.
@@ -374,6 +390,8 @@ return masked {
     if l.tanh_by_fma then program_issue, program_exps = p.score.tanh_exact and 5 or 4, 0 end
     if l.tanh_by_fma and p.d + p.dv <= 128 then issue = issue + l.wgs * 50 end  -- the vote on products: by a race of two tiles
     if scans then issue = issue + l.wgs * 200 end
+    -- By a race of blocks of 128 on an H200: four warpgroups of two thread blocks, of which none waits for another's rows.
+    if l.after then issue = issue * AFTER // 100 end
     -- Masks that leave few keys, above d = 64: what rows that keep their maximum spare, and no warpgroup waits for a turn. By a race of
     -- documents, chunks, blocks, trees and a matrix on an H200; ends that differ by sequence may leave most.
     local few = p.score and edges.walks(p) and p.d + p.dv > 128 and not l.split and not p.has_lengths

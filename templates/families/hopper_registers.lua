@@ -6,7 +6,7 @@ local staged = include "pairs/staged.lua"
 local edges = include "pairs/edges.lua"
 local mask_places = include "pairs/mask_places.lua"
 
-local registers = { WIDEST = 320, ONE_PRODUCT = 256 }
+local registers = { WIDEST = 320, ONE_PRODUCT = 256, AFTER = 3 } -- AFTER: the schedule whose S takes the registers of P
 -- O of a warpgroup's rows of so many columns leaves registers for S of 48 keys; above 256 a block's P V is two products.
 local ONE_PRODUCT = registers.ONE_PRODUCT
 
@@ -24,7 +24,8 @@ function registers.matrices(p, c, packed)
   if p.score and (edges.ends(p) or not packed and mask_places.wanted(p, c)) then regs = regs - program.mask_regs end
   local lookups = (program.cuts_beside and c.bc // 2 or 0) + (program.of_distance and c.bc // 5 or 0)
   for _, of in ipairs(program.arrays) do lookups = lookups + (of.wide and 5 or 3) * c.bc // 8 end
-  return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + regs + lookups
+  local of_p = c.schedule == registers.AFTER and 0 or c.bc // 4
+  return c.bc // 2 + of_p + round_up(p.dv, 8) // 2 + regs + lookups
 end
 
 -- What a warpgroup's others take beside them.
@@ -35,6 +36,7 @@ function registers.others(p, c)
   if masked and (c.ctas == 2 or c.br == 64) or p.has_lengths and p.dv > 128 then n = 34 end
   if edges.cuts_left(p) and (c.br == 64 or p.dv > 224) then n = 36 end
   if edges.cuts_left(p) and p.has_lengths then n = 38 end
+  if c.schedule == registers.AFTER then n = 34 end -- with 80 keys, which leave 32, documents spilled
   if p.dv > ONE_PRODUCT then n = 40 end -- of 14 with 48 keys those with 36 spilled in the loop, with 44 a few bytes of a tile
   return n
 end

@@ -46,7 +46,7 @@ return function(p, a, packed)
     -- A second buffer of Q where there is room.
     local two = c.br == 64 and (not dense or not short(c) and fit(c, bc, 2))
     list[#list + 1] = {
-      br = c.br, ctas = c.ctas, feeder = registers.feeder_of_start(p, c), schedule = schedule or c.schedule, bc = bc, box = box,
+      br = c.br, ctas = c.ctas, feeder = c.feeder or registers.feeder_of_start(p, c), schedule = schedule or c.schedule, bc = bc, box = box,
       stages_k = stages or 2, stages_v = stages or 2, q_bufs = two and 2 or 1, grid = cluster > 1 and "static" or "persistent",
       ahead = two and 1 or 0,
       sections = 1, cluster = cluster, rescale = steady and "steady" or "lazy_scaled", exp = 0, convert = "early",
@@ -89,6 +89,10 @@ return function(p, a, packed)
         add_scanned(c, bc) -- runs of keys end at multiples of it
       end
     end
+  end
+  -- Runs of 64 keys and more that are alike: two blocks per SM of 128 rows, which begin and end tiles beside each other.
+  if scans and steady and p.score.grained and p.d + p.dv <= 128 and p.o_bytes == 2 and not packed then
+    add({ br = 128, ctas = 2, feeder = 32 }, 64, 64, 1, 4, "after", "tma")
   end
   return list
 end

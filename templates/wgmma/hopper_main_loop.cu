@@ -1,7 +1,7 @@
 //| needs "l.begins? l.besides? l.early? l.fades? l.fades_soon? l.grouped? l.held? l.interleaved"
-//| needs "l.pingpong_products l.pingpong_softmax l.q_soon? l.relative l.tanh_by_fma?"
+//| needs "l.after? l.pingpong_products l.pingpong_softmax l.q_soon? l.relative l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
-      // Main loop: S of the next block and P V of this one are issued side by side.
+      // Main loop: S of the next block and P V of this one are issued $(l.after and "one after the other" or "side by side").
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
 //| local unit = l.besides and "unit_log2, beside" or l.begins and "p.scale_log2" or pr.unit_log2
 //| local next = pr.scans and "code" or "block - 1"
@@ -24,6 +24,9 @@
 //| if l.pingpong_products then
         pingpong_wait(wg);
 //| end
+//| if l.after then
+//|   include "wgmma/hopper_after.cu"
+//| else
 //| if l.begins then
         wgmma_fence(s, o, a);
         issue_scores_onto(s, q_tile, smem + SMEM_K + k.at * K_TILE);
@@ -36,6 +39,7 @@
         wgmma_fence();
         issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
         wgmma_commit();
+//| end
 //| if l.pingpong_products then
         pingpong_pass(wg);
 //| end
@@ -53,7 +57,11 @@
         float most;
         const bool may = may_be_none($(next), most);  // while the products are on their way
 //| end
+//| if l.after then
+        wgmma_wait<0>(s);
+//| else
         wgmma_wait<1>(s);
+//| end
         release_k();
 //| if l.q_soon then
         if (lane == 0 && block - 1 == keys.last) mbarrier_arrive(q_empty(smem, q.at, wg));
@@ -88,8 +96,10 @@
         // Of rows that stay all up to the next block is one piece, of which instructions are fetched in a row.
         if (all_stay(state)) {
           early_exponentials(s, state, $(unit));
+//|   if not l.after then
           wgmma_wait<0>(o);
           release_v();
+//|   end
           other_exponentials(s, a, state, $(unit));
           lower_sums(a, o, state);
 //|   indented(10, pr.dropping, "drop_block(code >> CODE_BLOCK);")
@@ -103,8 +113,10 @@
         hold_order(sums(state), v_full(smem, v.at), v.parity);
 //| end
 //| local more = (l.pingpong_softmax and ", wg" or "") .. (l.begins and ", next" or "")
+//| if not l.after then
         wgmma_wait<0>(o);
         release_v();
+//| end
         next_probabilities(s, a, o, state, keep, moved, p$(more));
 //| if l.begins then
         if (more) release_stage($(l.grouped and "block - 2, keys.loaded_lo" or ""));
