@@ -63,7 +63,7 @@ const scene hopper_lengths_scenes[] = {
       SLICED(&gaps, 4 * 49152) },
     /* of a query no more than two tiles of keys, so that the order of the additions leaves the bits alone */
     { "add", "bf16,d=64,mask=none,op=backward,features=lengths,b=4,hq=2,hkv=1", ADD("schedule=1,grid=2"), 190, 250, NONE, WITH(&packed) },
-    { "heads", "bf16,d=64,mask=causal,op=backward,features=lengths,b=4,hq=4,hkv=2", ADD("schedule=1,grid=0"), 190, 250, NONE, WITH(&gaps) },
+    { "heads", "bf16,d=64,mask=none,op=backward,features=lengths,b=4,hq=4,hkv=2", ADD("schedule=1,grid=0"), 190, 250, NONE, WITH(&gaps) },
     { "crowd", "bf16,d=64,mask=none,op=backward,features=lengths,b=260,hq=1,hkv=1", ADD("schedule=1,grid=0"), 3, 9, NONE, WITH(&packed) },
     { "add_causal", "bf16,d=128,mask=causal,op=backward,features=lengths,b=3,hq=2,hkv=1", ADD("schedule=1,grid=0"), 200, 200, NONE,
       WITH(&gaps) },
@@ -211,7 +211,7 @@ const mutation hopper_lengths_mutations[] = {
     { "tiles: no room for what a sequence's last is short of", T, "(int)((keys + 127ll * p.b) / $(c.bc))", "(int)(keys / $(c.bc))", 0,
       "crowd heads" },
     { "tiles: of one head", K, "index - of.first * p.hkv", "index - of.first", 0, "heads" },
-    { "tiles: one behind the last", K, "index < (of.first + of.tiles) * p.hkv", "index <= (of.first + of.tiles) * p.hkv", 0, "add" },
+    { "tiles: one behind the last", K, "index < (of.first + of.tiles) * p.hkv", "index <= (of.first + of.tiles) * p.hkv", 0, "heads" },
     { "tiles: the first head alone", K, "{{at.head, of.batch, at.head}", "{{at.head, of.batch, 0}", 0, "heads" },
     { "tiles: read before they are there", K, "//| if p.has_lengths then\n  grid_wait();\n", "//| if p.has_lengths then\n", 0, "heads" },
     { "tiles: room for the keys alone", L, "key_tiles int32 spaced_k/%d 4", "key_tiles int32 total_k/%d 4", 0, "crowd" },
