@@ -14,7 +14,7 @@
 #define STARTS_MAX 192    /* of all families together */
 #define HALF_FAME 3.0     /* doublings after which a winner's fame, and what was measured of it, count for half */
 #define HALF_FAME_CUT 2.0 /* likewise of fame, where tiles are cut: how many there are, and into how many parts, is another shape's */
-#define OTHER_GROUPS 0.25 /* of a winner's fame, where rows are long and it has groups of heads and the problem none, or the other way round */
+#define OTHER_GROUPS 0.25 /* of fame, where rows are long and a winner has groups of heads and the problem none, or the other way round */
 #define WEIGHED_MOST 12   /* candidates, at the ends of a bucket too */
 #define MOST_OFF 4.0      /* a measurement that differs more from the model corrects no more than that */
 

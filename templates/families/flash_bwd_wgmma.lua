@@ -322,7 +322,8 @@ return backward.family({
   end,
 
   params = function(p, c, a, l)
-    local buffers = (l.sums and "delta sums" or "delta grad_s") .. (l.listed and " key_tiles" or l.ordered and " order" or "") .. (l.spread and " parts_kv" or "")
+    local order = l.listed and " key_tiles" or l.ordered and " order" or ""
+    local buffers = (l.sums and "delta sums" or "delta grad_s") .. order .. (l.spread and " parts_kv" or "")
       .. ((l.spread or not l.sums) and " sums_kv" or "")
     return backward.params(p, buffers) .. (l.listed and "" or p.has_lengths and "unit" or "key_base unit")
       .. ((l.spread or not l.sums) and " member members" or "") .. (l.persistent and " counter total" or "")
