@@ -72,6 +72,7 @@ fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms)
 void fa_sizes_scale(fa_sizes *s)
 {
     s->of[FA_EXTENT_SPACED_Q] = s->of[FA_EXTENT_TOTAL_Q] + 127 * s->of[FA_EXTENT_B];
+    s->of[FA_EXTENT_SPACED_K] = s->of[FA_EXTENT_TOTAL_K] > 0 ? s->of[FA_EXTENT_TOTAL_K] + 127 * s->of[FA_EXTENT_B] : 0;
     s->of[FA_EXTENT_K_SCALE_BATCH] = s->k_tokens ? s->of[FA_EXTENT_BATCH_K] : s->of[FA_EXTENT_B];
     s->of[FA_EXTENT_K_SCALE_ROWS] = s->k_tokens ? s->of[FA_EXTENT_ROWS_K] : s->k_channels ? s->of[FA_EXTENT_D] : 1;
     s->of[FA_EXTENT_Q_SCALE_BATCH] = s->q_tokens ? s->of[FA_EXTENT_BATCH_Q] : s->of[FA_EXTENT_B];

@@ -18,6 +18,7 @@
     X(TOTAL_Q, "total_q", "total_q", "query rows of all sequences: b * sq where not packed")                             \
     X(TOTAL_K, "total_k", "total_k", "keys of all sequences: b * sk where not packed")                                   \
     X(SPACED_Q, "spaced_q", "spaced_q", "total_q and 127 for each sequence: room for whole tiles of up to 128 rows")     \
+    X(SPACED_K, "spaced_k", "spaced_k", "the same of keys; 0 where there are none")                                      \
     X(SMS, "sms", "sms", "SMs of the chip")                                                                              \
     X(BATCH_Q, "batch_q", "b", "first dimension of tensors of queries: b, or 1 where packed")                            \
     X(ROWS_Q, "rows_q", "sq", "their second: sq, or total_q where packed")                                               \

@@ -264,8 +264,9 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
         usual = fmax(usual, v.longest * ((tiles - 1) * full + last) / tiles + tile);
     }
     double waves = w->gathers > 0 ? sharing : ceil(tiles_each / a->sm_count);
-    if (fa_step_heads_tile(s) &&
-        !fa_step_row_tile(s)) /* few heads to a tile are chosen for the rounds that they fill: at all lengths of a bucket */
+    /* Few heads to a tile, and tiles of few keys that just fill one round, are chosen for the rounds that they fill: at all lengths of a
+     * bucket. */
+    if (!fa_step_row_tile(s) && (fa_step_heads_tile(s) || (fa_step_key_tile(s) && waves <= 1 && p->op == FA_BACKWARD)))
         waves = (waves + ceil(BESIDE * tiles_each / a->sm_count) / BESIDE) / 2;
     double unequal = sharing < 2 ? drawn(tiles_each, a->sm_count, longest, shortest)
                                  : fmax(first_sm(tiles_each, a->sm_count, sharing, longest, shortest),

@@ -27,7 +27,7 @@ int32_t fa_step_row_tile(const fa_step *s)
 int32_t fa_step_key_tile(const fa_step *s)
 {
     for (int32_t i = 0; i < s->grid.n; i++)
-        if (s->grid.factor[i].extent == FA_EXTENT_SK)
+        if (s->grid.factor[i].extent == FA_EXTENT_SK || s->grid.factor[i].extent == FA_EXTENT_SPACED_K)
             return s->grid.factor[i].by;
     return 0;
 }

@@ -63,6 +63,8 @@ const scene hopper_lengths_scenes[] = {
       SLICED(&gaps, 4 * 49152) },
     /* of a query no more than two tiles of keys, so that the order of the additions leaves the bits alone */
     { "add", "bf16,d=64,mask=none,op=backward,features=lengths,b=4,hq=2,hkv=1", ADD("schedule=1,grid=2"), 190, 250, NONE, WITH(&packed) },
+    { "heads", "bf16,d=64,mask=none,op=backward,features=lengths,b=4,hq=4,hkv=2", ADD("schedule=1,grid=0"), 190, 250, NONE, WITH(&gaps) },
+    { "crowd", "bf16,d=64,mask=none,op=backward,features=lengths,b=260,hq=1,hkv=1", ADD("schedule=1,grid=0"), 3, 9, NONE, WITH(&packed) },
     { "add_causal", "bf16,d=128,mask=causal,op=backward,features=lengths,b=3,hq=2,hkv=1", ADD("schedule=1,grid=0"), 200, 200, NONE,
       WITH(&gaps) },
     { "add_window", "fp16,d=64,mask=window,op=backward,features=lengths,b=3,hq=2,hkv=1", ADD("schedule=0,grid=2"), 100, 250, 40, 9, 0, 0,
@@ -88,6 +90,7 @@ const scene hopper_lengths_scenes[] = {
 #define F "grad_hopper_fold.cu"
 #define Q "sequence.cu"
 #define R "spaced_rows.cu"
+#define T "key_tiles.cu"
 #define L "flash_bwd_wgmma.lua"
 
 const mutation hopper_lengths_mutations[] = {
@@ -191,10 +194,27 @@ const mutation hopper_lengths_mutations[] = {
     { "sums of the first sequence are zeroed for all", D, "(long long)(sequence.$(number) * p.hq + head)", "(long long)head", 0, "add" },
 
     /* the order of sequences */
-    { "order: sequences of as many queries in one place", D, " || (queries[j] == queries[i] && j < i)", "", 0, "rows_63" },
+    { "order: sequences of as many queries in one place", D, " || (queries[j] == queries[i] && j < i)", "", 1, "rows_63" },
     { "order: sequences by their numbers' ranks", D, "order[before] = i;", "order[i] = before + 1;", 0, "packed" },
     { "order: read before it is there", "grad_hopper_q.cu", "//| if p.has_lengths then\n  grid_wait();\n", "//| if p.has_lengths then\n", 0,
       "packed" },
+
+    /* tiles of keys of all sequences, one after the other */
+    { "tiles: sequences of as many queries in one place", D, " || (queries[j] == queries[i] && j < i)", "", 0, "crowd" },
+    { "tiles: sequences before do not count", D, "before++, first += tiles[j];", "before++;", 0, "add heads" },
+    { "tiles: numbers behind the last are nobody's", D, "last ? key_tiles_most(p) : first + own", "first + own", 0, "add heads crowd" },
+    { "tiles: of sequences that count as one the first has all", D, "{n, first, own}", "{i * each, first, own}", 0, "crowd" },
+    { "tiles: of sequences that count as one the last alone counts", D, "tiles[i] += key_tiles_of(sequence);",
+      "tiles[i] = key_tiles_of(sequence);", 0, "crowd" },
+    { "tiles: sequences that count as one begin together", D, "      first += own;\n", "", 0, "crowd" },
+    { "tiles: a sequence's last keys have none", T, "(sequence.sk() + $(c.bc - 1)) / $(c.bc)", "sequence.sk() / $(c.bc)", 0, "add heads" },
+    { "tiles: no room for what a sequence's last is short of", T, "(int)((keys + 127ll * p.b) / $(c.bc))", "(int)(keys / $(c.bc))", 0,
+      "crowd heads" },
+    { "tiles: of one head", K, "index - of.first * p.hkv", "index - of.first", 0, "heads" },
+    { "tiles: one behind the last", K, "index < (of.first + of.tiles) * p.hkv", "index <= (of.first + of.tiles) * p.hkv", 0, "heads" },
+    { "tiles: the first head alone", K, "{{at.head, of.batch, at.head}", "{{at.head, of.batch, 0}", 0, "heads" },
+    { "tiles: read before they are there", K, "//| if p.has_lengths then\n  grid_wait();\n", "//| if p.has_lengths then\n", 0, "heads" },
+    { "tiles: room for the keys alone", L, "key_tiles int32 spaced_k/%d 4", "key_tiles int32 total_k/%d 4", 0, "crowd" },
 
     /* dQ */
     { "a sequence shares a tile of rows with the one before", R, "(first + (long long)index * (ROWS - 1)) / ROWS", "first / ROWS", 0,

@@ -176,8 +176,8 @@ def race(fa, fagen, case, plans, peers, o, before=None):
         args = x.args(side, mask)
         spaces.append((side.give_workspace(args, plan), args))
         told[name] = plan.config if plan else fagen.explained(side.explain(args))["config"]
-        if name == "before" and os.path.isfile(o.before):
-            told[name] += " of " + o.before  # a library may launch the same config in other portions
+        if name == "before":
+            told[name] += " of " + o.before  # other text, or other portions of the same
         runs[name] = lambda _, side=side, plan=plan, args=args: (side.launch(args, plan), x.written)[1]
     for name, peer in peers.items():
         try:

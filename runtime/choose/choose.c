@@ -6,6 +6,7 @@
 #include "gen/problem.h"
 #include "gen/space.h"
 #include "gen/start.h"
+#include "gen/workspace.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #define STARTS_MAX 192    /* of all families together */
 #define HALF_FAME 3.0     /* doublings after which a winner's fame, and what was measured of it, count for half */
 #define HALF_FAME_CUT 2.0 /* likewise of fame, where tiles are cut: how many there are, and into how many parts, is another shape's */
+#define OTHER_GROUPS 0.25 /* of fame, where rows are long and a winner has groups of heads and the problem none, or the other way round */
 #define WEIGHED_MOST 12   /* candidates, at the ends of a bucket too */
 #define MOST_OFF 4.0      /* a measurement that differs more from the model corrects no more than that */
 
@@ -32,6 +34,14 @@ static double error_of(const fa_problem *p)
         if (rows[i].op == p->op && rows[i].few == few && rows[i].lengths == lengths)
             return rows[i].error;
     return 0.20;
+}
+
+/* Of long rows dS in memory has room for few groups of heads at a time, whose tiles fill no round of the SMs: of that winners with as many
+ * key heads know little, and those of groups of them. */
+static double apart_by_groups(const fa_problem *p, const fa_problem *won)
+{
+    bool groups = p->hq > p->hkv, long_rows = (double)p->sq * p->sk * 2 * p->hq / p->hkv > FA_WORKSPACE_CHUNK / 4.0;
+    return p->op == FA_BACKWARD && long_rows && groups != (won->hq > won->hkv) && !(p->features & FA_FEATURE_LENGTHS) ? OTHER_GROUPS : 1;
 }
 
 /* half: doublings after which what is far counts for half. */
@@ -162,6 +172,7 @@ static fa_status add_winners(const choosing *c, double base)
         x.bound = cost.bound;
         x.spills = pt.spills && f->kind == FA_FACT_SHIPPED && !f->arch; /* on its own arch it won with the same code */
         double fame = f->kind == FA_FACT_MODELLED ? 0 : error * fade(f->far, cuts ? HALF_FAME_CUT : HALF_FAME);
+        fame *= apart_by_groups(c->point, &f->problem);
         x.price = (f->own || st != FA_OK) && f->seconds > 0 ? f->seconds : cost.seconds * off * (1 - fame);
         if (f->own && !c->out->decided) {
             c->out->decided = true;

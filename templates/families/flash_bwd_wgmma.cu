@@ -68,6 +68,10 @@ constexpr float LOG2E = 1.44269504088896341f;
 
 //| include "pairs/grad_probability.cu"
 
+//| if l.listed then
+//| include "work/key_tiles.cu"
+
+//| end
 //| include "tiles/delta.cu"
 
 //| include "wgmma/grad_hopper_common.cu"

@@ -279,6 +279,7 @@ return backward.family({
     l.persistent = c.grid == c.named.grid.persistent
     l.sums, l.spill = c.dq == c.named.dq.add, c.dq == c.named.dq.spill
     l.spread = c.spread > 0
+    l.listed = p.has_lengths and l.sums and not l.spread
     l.kv_regs, l.consumer = registers(a, l.groups, l.feeder)
     l.q_regs, l.q_consumer = registers(a, l.q_groups, l.q_feeder)
     l.kv_threads, l.q_threads = 128 * (l.groups + 1), 128 * (l.q_groups + 1)
@@ -303,7 +304,8 @@ return backward.family({
       maps = { map("k", 64) } }
     if l.sums then by_queries = { entry = "fa_grad_q", threads = 256, smem = 0, grid = backward.row_tiles(p, 64), pdl = 1 } end
     local by_keys = { entry = "fa_grad_kv", threads = l.kv_threads, smem = l.bytes_kv, pdl = 1,
-      grid = ("sk/%d %sunits"):format(c.bc, l.spread and "members/" .. c.spread .. " " or ""),
+      grid = l.listed and ("spaced_k/%d hkv"):format(c.bc)
+        or ("sk/%d %sunits"):format(c.bc, l.spread and "members/" .. c.spread .. " " or ""),
       per_sm = l.persistent and 1 or 0, counter = l.persistent and 1 or 0,
       maps = { map("q", c.br), map("k", 64), map("v", 64), map("grad_o", c.br) } }
     if not l.spread then return { backward.delta_step(l, p), by_keys, by_queries } end
@@ -316,7 +318,8 @@ return backward.family({
   end,
 
   workspace = function(p, c, a, l)
-    local part, parts = 128 * (l.dk + l.dv), l.ordered and ", order int32 b" or ""  -- of 64 keys and a head
+    local part, parts = 128 * (l.dk + l.dv), ""  -- of 64 keys and a head
+    if l.ordered then parts = l.listed and (", key_tiles int32 spaced_k/%d 4"):format(c.bc) or ", order int32 b" end
     if l.spread then
       parts = parts .. (", parts_kv fp32 units members/%d sk/64 %d, sums_kv fp32 sliced units sk/64 %d"):format(c.spread, part, part)
     end
@@ -331,9 +334,10 @@ return backward.family({
   end,
 
   params = function(p, c, a, l)
-    local buffers = (l.sums and "delta sums" or "delta grad_s") .. (l.ordered and " order" or "") .. (l.spread and " parts_kv" or "")
+    local order = l.listed and " key_tiles" or l.ordered and " order" or ""
+    local buffers = (l.sums and "delta sums" or "delta grad_s") .. order .. (l.spread and " parts_kv" or "")
       .. ((l.spread or not l.sums) and " sums_kv" or "")
-    return backward.params(p, buffers) .. (p.has_lengths and "unit" or "key_base unit")
+    return backward.params(p, buffers) .. (l.listed and "" or p.has_lengths and "unit" or "key_base unit")
       .. ((l.spread or not l.sums) and " member members" or "") .. (l.persistent and " counter total" or "")
   end,
 

@@ -1,11 +1,38 @@
-//| needs "l.delta_lanes l.delta_pad l.delta_pdl l.delta_pieces l.delta_rows l.delta_threads l.ordered? l.sums"
+//| needs "l.delta_lanes l.delta_pad l.delta_pdl l.delta_pieces l.delta_rows l.delta_threads l.listed? l.ordered? l.sums"
 //| local wk = include("work/work.lua").of(p, l)
 //| local passes, depth = l.delta_pad // l.delta_rows, (l.delta_pieces + l.delta_lanes - 1) // l.delta_lanes
 //| if p.has_lengths then
 //|   include "work/spaced_rows.cu"
 
 //| end
-//| if l.ordered then
+//| if l.listed then
+// The sequences of the most queries come first; more than ORDERED come as they are, for then the last are a small part.
+constexpr int ORDERED = 256;
+__device__ __forceinline__ void list_key_tiles(const Params &p, int (&queries)[ORDERED], int (&tiles)[ORDERED]) {
+  const int each = (p.b + ORDERED - 1) / ORDERED;  // sequences that count as one
+  for (int i = threadIdx.x; i < ORDERED; i += $(l.delta_threads)) {
+    tiles[i] = queries[i] = 0;
+    for (int n = i * each; n < min((i + 1) * each, p.b); n++) {
+      const Sequence sequence = sequence_of(p, n);
+      if (each == 1) queries[i] = sequence.sq();
+      tiles[i] += key_tiles_of(sequence);
+    }
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < ORDERED && i * each < p.b; i += $(l.delta_threads)) {
+    int before = 0, first = 0;
+    for (int j = 0; j < ORDERED && j * each < p.b; j++)
+      if (queries[j] > queries[i] || (queries[j] == queries[i] && j < i)) before++, first += tiles[j];
+    for (int n = i * each; n < min((i + 1) * each, p.b); n++) {
+      const int own = key_tiles_of(sequence_of(p, n));
+      const bool last = each == 1 ? before == p.b - 1 : n == p.b - 1;
+      leave_key_tiles(p, {n, first, own}, last ? key_tiles_most(p) : first + own);
+      first += own;
+    }
+  }
+}
+
+//| elseif l.ordered then
 // The sequences in the order in which the next kernels do them: those of the most queries first. Of more than ORDERED as they come, for
 // then the last are a small part.
 constexpr int ORDERED = 256;
@@ -43,7 +70,12 @@ extern "C" __global__ void __launch_bounds__($(l.delta_threads)) fa_delta(const 
 //| end
 //| if l.ordered then
   __shared__ int queries[ORDERED];
+//|   if l.listed then
+  __shared__ int tiles[ORDERED];
+  if ($(wk.block) == 0) list_key_tiles(p, queries, tiles);
+//|   else
   if ($(wk.block) == 0) order_sequences(p, queries);
+//|   end
 //| end
 //| if p.has_lengths then
   const RowTile at_hand = row_tile<$(l.delta_pad)>(p, $(wk.tile()));

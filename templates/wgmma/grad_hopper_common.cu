@@ -1,17 +1,19 @@
-//| needs "c.spread l.spread l.sums"
+//| needs "c.spread l.listed? l.spread l.sums"
 //| local wk = include("work/work.lua").of(p, l)
 // ---- what both kernels of gradients share ----
 
 //| include "tiles/ring.cu"
 
+//| if not l.listed then
 // The sequence of a pair of a sequence and a key/value head.
-//| if p.has_lengths then
+//|   if p.has_lengths then
 // Those of the most queries come first, by what fa_delta has left: their tiles take longest. One by itself has no order.
 __device__ __forceinline__ int batch_of(const Params &p, int unit) { return p.b > 1 ? ((const int *)p.order)[unit / p.hkv] : 0; }
-//| else
+//|   else
 __device__ __forceinline__ int batch_of(const Params &p, int unit) { return unit / p.hkv; }
-//| end
+//|   end
 
+//| end
 //| if l.spread then
 constexpr int SPREAD = $(c.spread);  // query heads of a block of dK and dV, or as many as are left
 // Blocks that a group is spread over, of the heads of this launch.
@@ -37,10 +39,12 @@ struct Unit {
   int local;  // of those that the workspace holds
   int batch, kv_head;
 };
+//|   if not l.listed then
 __device__ __forceinline__ Unit unit_of(const Params &p, int local) {
   const int unit = p.unit + local;
   return {local, batch_of(p, unit), unit % p.hkv};
 }
+//|   end
 //| end
 
 // ---- the order of tiles ----

@@ -1,4 +1,4 @@
-//| needs "c.box c.br c.held c.twins l.apart l.consumer l.dk l.dv l.feeder l.groups l.persistent l.spread l.sums l.turns"
+//| needs "c.box c.br c.held c.twins l.apart l.consumer l.dk l.dv l.feeder l.groups l.listed? l.persistent l.spread l.sums l.turns"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local first = l.spread and "unit.head" or l.sums and "unit.kv_head * p.group" or "first_head(p, unit)"
@@ -33,11 +33,25 @@ struct KeyTile {
   Unit unit;
   int key0;
 };
+//| if l.listed then
+// A sequence's tiles of the longest heads first, too: sequence after sequence.
+__device__ __forceinline__ KeyTile key_tile(const Params &p, int index) {
+  const KeyTiles of = key_tiles_at(p, index / p.hkv);
+  const HeadTile at = tile_at(index - of.first * p.hkv, of.tiles, p.hkv);
+  return {{at.head, of.batch, at.head}, at.tile * KEYS};
+}
+// Whether a number is that of a tile.
+__device__ __forceinline__ bool has_keys(const Params &p, int index) {
+  const KeyTiles of = key_tiles_at(p, index / p.hkv);
+  return index < (of.first + of.tiles) * p.hkv;
+}
+//| else
 __device__ __forceinline__ KeyTile key_tile(const Params &p, int index) {
   const HeadTile at = tile_at(index, p.tiles, tiles_of_launch(p) / p.tiles);
   return {unit_of(p, at.head), at.tile * KEYS};
 }
-//| if p.has_lengths then
+//| end
+//| if p.has_lengths and not l.listed then
 // Whether the tile begins before its sequence's end.
 __device__ __forceinline__ bool has_keys(const Params &p, int tile) {
   const KeyTile at = key_tile(p, tile);

@@ -1,0 +1,23 @@
+// ---- tiles of keys of all sequences, one after the other ----
+// The next kernel's blocks are numbered so that those of a sequence, of all heads, follow each other. fa_delta leaves for each tile of
+// keys, as if there were one head, whose it is: so a launch has blocks for the keys that there are, where with as many for each sequence
+// as the longest has, of a hundred to an SM most would end at once.
+struct KeyTiles {
+  int batch;         // the sequence
+  int first, tiles;  // of its tiles, among those of all sequences; how many it has. A last one has numbers behind them, which are of none
+};
+__device__ __forceinline__ int key_tiles_of(const Sequence &sequence) { return (sequence.sk() + $(c.bc - 1)) / $(c.bc); }
+// There is room for so many.
+__device__ __forceinline__ int key_tiles_most(const Params &p) {
+  const long long keys = p.cu_seqlens_k != nullptr ? p.total_k : (long long)p.b * p.sk;
+  return (int)((keys + 127ll * p.b) / $(c.bc)) + ((keys + 127ll * p.b) % $(c.bc) != 0);
+}
+// upto: the first tile of the next sequence. Whatever device memory says, no more are written than there is room for.
+__device__ __forceinline__ void leave_key_tiles(const Params &p, const KeyTiles &x, int upto) {
+  const int end = min(upto, key_tiles_most(p));
+  for (int n = x.first; n < end; n++) ((int4 *)p.key_tiles)[n] = make_int4(x.batch, x.first, x.tiles, 0);
+}
+__device__ __forceinline__ KeyTiles key_tiles_at(const Params &p, int n) {
+  const int4 x = ((const int4 *)p.key_tiles)[n];
+  return {x.x, x.y, x.z};
+}
