@@ -1,4 +1,4 @@
-//| needs "c.rescale? l.counts l.once? l.parts_batch? l.sums? l.walks?"
+//| needs "c.rescale? l.counts l.once? l.parts_batch? l.walks?"
 //| local returns = l.once and "u32" or "void"  -- which rows are computed again
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
@@ -40,7 +40,7 @@ __device__ __forceinline__ $(returns) add_parts(const Params &p, const Sequence 
 //| indented(2, wk.store_sum, "sum", { "at.head", "at.query" }, "four * 4", "four == 0", log2_scale, scale, pr.out_scale)
 //| if l.once then
 //|   local far = "is_far(sum.m, " .. log2_scale .. ")" .. pr.and_seen("sum.m")
-//|   if l.sums then  -- sums that are infinite, or no number, may be so for P far above 1
+//|   if (c.rescale or 0) > 3 then  -- sums that are infinite, or no number, may be so for P far above 1
   const bool finite = four * 4 >= DV || fabsf(sum.o.x) + fabsf(sum.o.y) + fabsf(sum.o.z) + fabsf(sum.o.w) < infinity();
   return $(far) || !finite || !(sum.l < infinity());
 //|   elseif pr.cuts_right then
