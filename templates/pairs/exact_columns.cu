@@ -85,7 +85,7 @@ __device__ __forceinline__ Sum checked(const Params &p, const Sequence &sequence
   if (!sees_keys(sequence, query)) return {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
 //| local far = (c.rescale or 0) >= 3 and "is_far(sum.m, 1.f)" or "is_far(sum.m, " .. pr.unit_log2 .. ")"
 //| if (c.rescale or 0) > 3 then  -- sums that are infinite, or no number, may be so for P far above 1
-  if ($(far) || not_finite(sum.o) || !(sum.l < infinity())) {
+  if ($(far)$(pr.and_seen("sum.m")) || not_finite(sum.o) || !(sum.l < infinity())) {
 //| elseif pr.has_mask then
   if ($(far)$(pr.and_seen("sum.m")) || not_finite(sum.o)) {
 //| elseif pr.right then
