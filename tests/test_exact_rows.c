@@ -59,6 +59,10 @@ static const struct {
       "flash_fwd_wgmma:ctas=1,feeder=40,sections=1,cluster=1,exp=16,br=64,bc=80,box=64,stages_k=2,stages_v=2,q_bufs=2,ahead=1,schedule=0,"
       "convert=1,grid=2,rescale=4,o_path=1",
       100, 250, true },
+    { "bf16,d=64", "lengths",
+      WGMMA "br=64,bc=64,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=0,convert=1,grid=2,rescale=4,o_path=2", 60, 400, true },
+    { "bf16,d=72", "lengths",
+      WGMMA "br=64,bc=48,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=0,convert=1,grid=2,rescale=4,o_path=2", 60, 400, true },
 };
 
 /* Inputs: multiples of 1/8 out of a seed, so that products are exact, and what is out of the ordinary. */
@@ -67,7 +71,7 @@ typedef struct inputs {
     int kind, odd; /* odd: a row of V, from the last, with a value that is not finite; -1: none */
     float value;
 } inputs;
-enum { ORDINARY, HUGE_ROWS, NO_HUGE_ROWS, HUGE_LATE, ALL_LOW, FROM_FAR, TO_FAR, FROM_LOW, RISING, BEYOND };
+enum { ORDINARY, HUGE_ROWS, NO_HUGE_ROWS, HUGE_LATE, ALL_LOW, FROM_FAR, TO_FAR, FROM_LOW, RISING, STEEP, BEYOND };
 
 /* Scores close to -2^24 in log2 units: those of eight keys are on this side of it, and all others, a little beyond, still weigh. Three
  * columns whose products are multiples of 8 make one, the coarse one first. */
@@ -117,8 +121,9 @@ static float value(void *user, int operand, size_t i)
             return q ? -lowest * (1 + (float)(row % 7) / 8) : key / (keys / 3) != 1 ? lowest : 0;
         return q ? ordinary / 8 : key / (keys / 3) != 1 ? 0 : ordinary;
     case RISING: /* from about 0 at the last key to 2^115 times as much at the first; of later queries from 2^150 down to 2^35 */
+    case STEEP:  /* ten times as many powers of two, of which a block of keys has more than fp32 holds */
         if (i % width == 0)
-            return q ? (row % (size_t)p->sq < 64 ? 16 : -16) : (float)((keys - 1 - key) * 40 / keys);
+            return q ? (row % (size_t)p->sq < 64 ? 16 : -16) : (float)((keys - 1 - key) * (in->kind == STEEP ? 400 : 40) / keys);
         if (i % width == 1)
             return q ? (row % (size_t)p->sq < 64 ? 0 : 16) : 52;
         return ordinary / 8;
@@ -138,17 +143,24 @@ typedef struct outcome {
     size_t rows, width;
 } outcome;
 
+/* What scores that rise may make infinite. */
+static bool keeps_maximum(int kernel)
+{
+    return strstr(kernels[kernel].config, "rescale=4") != NULL;
+}
+
 static void launch(int kernel, const char *mask, inputs *in, outcome *out)
 {
     char text[200];
-    fa_context *ctx = kernels[kernel].hopper ? test_hopper_context(templates, NULL, 2) : test_context(templates, NULL);
+    const char *features = kernels[kernel].features;
+    const int sms = keeps_maximum(kernel) && *features ? 8 : 2; /* so many that tiles come in parts */
+    fa_context *ctx = kernels[kernel].hopper ? test_hopper_context(templates, NULL, sms) : test_context(templates, NULL);
     fa_problem *p = &in->problem;
     fa_config c = test_config(kernels[kernel].config);
     const fa_plan *plan = NULL;
     fa_tensors t;
     fa_entered entered;
     fa_sequences sequences;
-    const char *features = kernels[kernel].features;
     snprintf(text, sizeof text, "%s,mask=%s,b=2,hq=2,hkv=1,sq=%d,sk=%d%s%s%s", kernels[kernel].types, mask, kernels[kernel].sq,
              kernels[kernel].sk, *features ? ",features=" : "", features, strstr(features, "pages") ? ",page=16" : "");
     OK(fa_problem_parse(p, text));
@@ -229,6 +241,7 @@ static const struct {
     { "scores from far, first keys near", { .odd = -1, .kind = TO_FAR } },
     { "few scores that are not low", { .odd = -1, .kind = FROM_LOW } },
     { "scores that rise, or fall, from block to block", { .odd = -1, .kind = RISING } },
+    { "scores that rise by more than fp32 holds", { .odd = -1, .kind = STEEP } },
 };
 static const char *const masks[] = { "causal", "window", "none" };
 
@@ -246,7 +259,7 @@ ParameterizedTestParameters(exact_rows, against_fp64)
     static int numbers[COUNT(kernels)];
     size_t n = 0;
     for (size_t i = 0; i < COUNT(kernels); i++)
-        if (full() || i % 4 != 2) /* by default but every fourth: most of the time is compiling */
+        if (full() || i % 4 != 2 || keeps_maximum((int)i)) /* by default but every fourth: most of the time is compiling */
             numbers[n++] = (int)i;
     return cr_make_param_array(int, numbers, n);
 }
@@ -257,7 +270,8 @@ ParameterizedTest(int *kernel, exact_rows, against_fp64, .timeout = 600)
     for (size_t m = 0; m < COUNT(masks); m++) /* by default one mask, and every third scene */
         for (size_t s = 0; s < COUNT(scenes); s++)
             if (((scenes[s].in.kind != FROM_FAR && scenes[s].in.kind != TO_FAR) || !rounds_scaled(*kernel)) &&
-                (full() || (m == (size_t)*kernel % 2 && (s + (size_t)*kernel / 2) % 3 == 0)))
+                (full() || (m == (size_t)*kernel % 2 && (s + (size_t)*kernel / 2) % 3 == 0) ||
+                 (!m && scenes[s].in.kind == STEEP && keeps_maximum(*kernel))))
                 cr_expect(right(*kernel, masks[m], scenes[s].in, how), "%s, %s, %s: %s", kernels[*kernel].config, masks[m], scenes[s].name,
                           how);
 }

@@ -83,8 +83,10 @@ __device__ __forceinline__ Sum exact_columns(const Params &p, const Sequence &se
 __device__ __forceinline__ Sum checked(const Params &p, const Sequence &sequence, int head, int query, int col, const Sum &sum) {
   if (col >= DV) return sum;
   if (!sees_keys(sequence, query)) return {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
-//| local far = c.rescale == 3 and "is_far(sum.m, 1.f)" or "is_far(sum.m, " .. pr.unit_log2 .. ")"
-//| if pr.has_mask then
+//| local far = (c.rescale or 0) >= 3 and "is_far(sum.m, 1.f)" or "is_far(sum.m, " .. pr.unit_log2 .. ")"
+//| if (c.rescale or 0) > 3 then  -- sums that are infinite, or no number, may be so for P far above 1
+  if ($(far)$(pr.and_seen("sum.m")) || not_finite(sum.o) || !(sum.l < infinity())) {
+//| elseif pr.has_mask then
   if ($(far)$(pr.and_seen("sum.m")) || not_finite(sum.o)) {
 //| elseif pr.right then
   if ($(far) || not_finite(sum.o) && columns_reached(p, sequence, head, query, col)) {
@@ -92,7 +94,7 @@ __device__ __forceinline__ Sum checked(const Params &p, const Sequence &sequence
   if ($(far)) {
 //| end
     Sum row = exact_columns(p, sequence, head, query, col);
-//| if c.rescale == 3 then
+//| if (c.rescale or 0) >= 3 then
     row.m *= $(pr.unit_log2);
 //| end
     return row;

@@ -13,7 +13,7 @@
 //| if l.turned then  -- of 16 columns the even ones come first, as products of V transposed leave them: a thread has four neighbours
 //|   holds.count, holds.of = "NO / 8", { "o[8 * n + 2 * h]", "o[8 * n + 4 + 2 * h]", "o[8 * n + 1 + 2 * h]", "o[8 * n + 5 + 2 * h]" }
 //| end
-//| local log2_scale = c.rescale == 3 and "1.f" or "p.scale_log2"  -- maxima are kept in log2 units
+//| local log2_scale = (c.rescale or 0) >= 3 and "1.f" or "p.scale_log2"  -- maxima are kept in log2 units
 // ---- how a warp's rows of one part of a split tile leave ----
 constexpr int ROWS_WARP = $(holds.rows);
 

@@ -23,7 +23,7 @@
 
 //| end
 //| local log2_scale, scale = pr.unit_log2, pr.unit
-//| if c.rescale == 3 then  -- maxima are kept in log2 units
+//| if (c.rescale or 0) >= 3 then  -- maxima are kept in log2 units
 //|   log2_scale, scale = "1.f", "0.693147180559945309f"
 //| end
 // Row `tile_row` of the tile, four columns from 4 * four on, out of all parts.
@@ -41,7 +41,10 @@ __device__ __forceinline__ $(returns) add_parts(const Params &p, const Sequence 
 //| indented(2, wk.store_sum, "sum", { "at.head", "at.query" }, "four * 4", "four == 0", log2_scale, scale, pr.out_scale)
 //| if l.once then
 //|   local far = "is_far(sum.m, " .. log2_scale .. ")" .. pr.and_seen("sum.m")
-//|   if pr.cuts_right then
+//|   if (c.rescale or 0) > 3 then  -- sums that are infinite, or no number, may be so for P far above 1
+  const bool finite = four * 4 >= DV || fabsf(sum.o.x) + fabsf(sum.o.y) + fabsf(sum.o.z) + fabsf(sum.o.w) < infinity();
+  return $(far) || !finite || !(sum.l < infinity());
+//|   elseif pr.cuts_right then
   const bool finite = four * 4 >= DV || fabsf(sum.o.x) + fabsf(sum.o.y) + fabsf(sum.o.z) + fabsf(sum.o.w) < infinity();
 //|     if pr.has_mask then
   return $(far) || !finite;
