@@ -13,12 +13,14 @@ What is chosen beside the peers, of the sets of 100 shapes that it is held to, a
     python3 bench/choice.py few-queries.json --lent -o lent.json
     python3 bench/choice_report.py raced.json
 
-Calls are CUDA graphs, sampled in turns, forward and back; a time is the median over the rounds. Kernels are compiled while earlier shapes
-run. All run two rounds; what is then slower than the best by --keep leaves, but for the first candidate and the peers. O of every
+Calls are CUDA graphs, sampled in turns, each round in an order that is drawn, each behind some milliseconds of its own; a time is the
+median over the rounds. Kernels are compiled while earlier shapes run. All run two rounds; what is then slower than the best by --keep leaves, but for the first candidate and the peers. O of every
 contender is held beside that of the first: what differs is named, and no time of it counts.
 """
 import argparse
 import json
+import math
+import random
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +29,9 @@ from common import cells
 
 CONTEXT = 10  # shapes to a context: the captured launches of a context keep words of its memory as long as it lives
 APART = 0.02  # of the norm of O: 16-bit rounding is some 0.003, a wrong tile far more
+# Seconds of a contender's own launches before its sample. At its power limit a chip has the clock that the kernel before left it: on an H200
+# launches of some ms took 0.83 of their time behind FlashAttention-2, and in a fixed order one contender has that neighbour always.
+LEAD = 4e-3
 
 
 def parse(argv=None):
@@ -152,6 +157,13 @@ def call(fa, fagen, text):
     return c, fa.gradient_args(q, k, v, saved[0], saved[1], out.normal_(), *grads, **how), grads, (q, k, v, out, saved)
 
 
+def sample(graph, before):
+    """Seconds of a call, behind LEAD seconds of the same; before: what it took so far. sample() itself leads with one replay."""
+    for _ in range(math.ceil(LEAD / (before[-1] * graph.calls)) - 1 if before else 0):
+        graph.replay()
+    return graph.sample()
+
+
 def race(fa, fagen, text, plans, o):
     from common import graphs
     import torch
@@ -181,10 +193,11 @@ def race(fa, fagen, text, plans, o):
             made[name] = graphs.capture(run, lasts=1e-3)
         else:
             rows.append({"peer" if name in peers else "config": name, "why": f"O differs by {apart:.3g} of its norm"})
-    samples, left, first = {name: [] for name in made}, list(made), next(iter(runs))
+    samples, left, first, draw = {name: [] for name in made}, list(made), next(iter(runs)), random.Random(text)
     for n in range(o.rounds + 1):
-        for name in left[::-1 if n % 2 else 1]:
-            samples[name].append(made[name].sample())
+        draw.shuffle(left)
+        for name in left:
+            samples[name].append(sample(made[name], samples[name]))
         if n == 1:
             best = min(min(samples[name]) for name in left if name in runs)
             left = [name for name in left if name in peers or name == first or min(samples[name]) <= o.keep * best]

@@ -29,6 +29,13 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define SPLIT_FEATURES \
     (FA_FEATURE_NO_WORKSPACE | FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_LSE_STRIDES | FA_FEATURE_BATCH_INVARIANT)
 #define BATCH_TYPICAL 16 /* sequences with lengths of their own */
+/* Of dense prompts without a mask tiles take equal time, and whole rounds of them over the SMs: a tile more than one round or two costs a
+ * half or a third more. Between so many tiles, for 132 SMs, of as many rows as the fastest have up to 128 columns and beyond. */
+#define ROUNDS_LEAST 117
+#define ROUNDS_MOST 297
+#define ROUNDS_ROWS 192
+#define ROUNDS_ROWS_WIDE 128
+#define ROUNDS_QUERIES 256 /* and so many rows or more */
 
 /* Of sequences with their own lengths: 16 of 8192 keys, with chunks of 512 queries among them, so that the config serves tokens and prompts
  * alike. A dense batch's lengths are those of each of its sequences. */
@@ -89,13 +96,16 @@ typedef struct scale {
 
 static const scale octaves[] = { { 0, 0, 0 } };
 static const scale halves[] = { { 0, 1, 0 } };
-/* Of many rows: quarters where chips have from one wave of tiles to some ten. */
+/* Of many rows: quarters where chips have from one wave of tiles to some ten. As long rows as keys: octaves, of many waves. */
 static const scale rows[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 13, 1, 36 } };
+static const scale rows_as_keys[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 13, 1, 36 }, { 15, 0, 40 } };
 /* Of gradients: quarters up to 32768. Few heads of long rows have one wave of tiles or two, and each takes long. */
 static const scale rows_of_gradients[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 15, 1, 44 } };
 /* Of many rows before more keys: finer than tiles are high, to 2048 as high as one, and each up to its value, as tiles are. */
 static const scale rows_before_keys[] = { { 0, 0, 0 },  { 1, 1, 1 },   { 2, 2, 3 },   { 3, 3, 7 },
                                           { 8, 4, 47 }, { 10, 3, 79 }, { 11, 2, 87 }, { 13, 1, 95 } };
+/* Of as many keys, where tiles fill a round or two: eighths from 256 to 8192, each up to its value. */
+static const scale rows_of_rounds[] = { { 0, 1, 0 }, { 8, 3, 16 }, { 13, 0, 56 } };
 /* Of KV heads: each number to 16, for it multiplies all tiles, and eighths of octaves to 128, up to which chips have a wave or two of
  * tiles; with more than 1024 every chip has several waves. */
 static const scale kv_heads[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 3, 15 }, { 7, 2, 39 }, { 10, 0, 51 } };
@@ -150,17 +160,18 @@ typedef struct digits {
     uint32_t heads;  /* 6: the step of b * hkv */
     uint32_t group;  /* 6: itself, then GROUP_EXACT + octaves */
     uint32_t window; /* 5: octave */
-    uint32_t kind;   /* 2: of the batch; FA_BATCH_CHUNKS also where a dense one has more keys than its many rows */
+    uint32_t kind;   /* 2: of the batch; of a dense one FA_BATCH_CHUNKS where it has more keys than its many rows, FA_BATCH_PROMPTS where
+                        it has as many, in few rounds of tiles */
 } digits;
 
 #define KEYS_STEPS 63
 
 /* With lengths in device memory they cover their octave anyway. Few rows leave no waves of tiles: halves are fine enough for their keys. */
-static ruler lengths_ruler(const fa_problem *p, bool few)
+static ruler lengths_ruler(const fa_problem *p, bool few, bool before)
 {
     if (p->features & FA_FEATURE_LENGTHS)
         return RULER(octaves);
-    return few ? RULER(halves) : p->op == FA_BACKWARD ? RULER(rows_of_gradients) : RULER(rows);
+    return few ? RULER(halves) : p->op == FA_BACKWARD ? RULER(rows_of_gradients) : before ? RULER(rows) : RULER(rows_as_keys);
 }
 
 static uint32_t keys_step(int64_t sk, ruler r)
@@ -190,6 +201,36 @@ static uint32_t heads_step(int64_t n, ruler r)
     return step_of(n < most ? n : most, r);
 }
 
+/* The query heads of a KV head that stand for so many. */
+static uint32_t group_step(int32_t group)
+{
+    return group <= GROUP_EXACT ? (uint32_t)group : GROUP_EXACT + floor_log2((group - 1) / GROUP_EXACT) + 1;
+}
+
+static int32_t group_of(uint32_t step)
+{
+    return step <= GROUP_EXACT ? (int32_t)step : GROUP_EXACT << (step - GROUP_EXACT);
+}
+
+/* The step of as many rows as keys in few rounds of tiles, 0 where rounds do not decide. Where rounds begin and end to decide a length goes
+ * with the quarter of an octave that it is nearest to, if that is within. */
+static uint32_t rounds_step(const fa_problem *p)
+{
+    bool dense = p->op == FA_FORWARD && !(p->features & (FA_FEATURE_LENGTHS | FA_FEATURE_BATCH_INVARIANT));
+    if (!dense || p->mask != FA_MASK_NONE || p->sq != p->sk || rows_of(p) <= FA_FEW_ROWS)
+        return 0;
+    int64_t heads = value_of(heads_step((int64_t)p->b * p->hkv, heads_ruler(p)), heads_ruler(p)) * group_of(group_step(p->hq / p->hkv));
+    int64_t high = p->dv <= 128 ? ROUNDS_ROWS : ROUNDS_ROWS_WIDE;
+    const int64_t of[] = { value_of(step_upto(p->sq, RULER(rows_of_rounds)), RULER(rows_of_rounds)),
+                           value_of(step_of(p->sq, RULER(rows)), RULER(rows)) };
+    for (size_t i = 0; i < COUNT(of); i++) {
+        int64_t all = (of[i] + high - 1) / high * heads;
+        if (of[i] >= ROUNDS_QUERIES && of[i] <= 8192 && all >= ROUNDS_LEAST && all <= ROUNDS_MOST)
+            return step_upto(of[i], RULER(rows_of_rounds));
+    }
+    return 0;
+}
+
 /* Whether K of a cache is of integers that its format has no more about than a scale. */
 static bool has_integers(const fa_problem *p)
 {
@@ -201,23 +242,26 @@ static bool has_integers(const fa_problem *p)
 static digits digits_of(const fa_problem *p)
 {
     int64_t all = rows_of(p);
-    ruler r = lengths_ruler(p, all <= FA_FEW_ROWS);
-    int32_t group = p->hq / p->hkv;
+    ruler r = lengths_ruler(p, all <= FA_FEW_ROWS, before_keys(p));
     bool keys = p->op != FA_MERGE; /* which has none */
     digits d = { .keys = keys ? keys_step(p->sk, r) : 0,
                  .heads = heads_step((int64_t)p->b * p->hkv, heads_ruler(p)),
-                 .group = (uint32_t)group };
+                 .group = group_step(p->hq / p->hkv) };
     while (d.rows < TILES && all > tiles[d.rows])
         d.rows++;
     if (all > tiles[1] && all <= ROWS_OF_INTEGERS && has_integers(p))
         d.rows = STEP_OF_INTEGERS;
     if (d.rows == TILES)
         d.rows += before_keys(p) ? step_upto(p->sq, RULER(rows_before_keys)) : step_of(p->sq, r);
-    if (group > GROUP_EXACT)
-        d.group = GROUP_EXACT + floor_log2((group - 1) / GROUP_EXACT) + 1;
     if (p->mask == FA_MASK_WINDOW)
         d.window = step_of(p->window ? p->window : FA_MODEL_WINDOW, RULER(octaves));
     d.kind = before_keys(p) ? FA_BATCH_CHUNKS : fa_problem_batch_kind(p);
+    uint32_t rounds = rounds_step(p);
+    if (rounds) {
+        d.rows = TILES + rounds;
+        d.keys = 0;
+        d.kind = FA_BATCH_PROMPTS;
+    }
     return d;
 }
 
@@ -273,8 +317,10 @@ static void settle_rows(fa_problem *p, const digits *d, int32_t group)
         p->sq = (d->rows == STEP_OF_INTEGERS ? ROWS_OF_INTEGERS : tiles[d->rows]) / group;
         return;
     }
-    bool before = d->kind == FA_BATCH_CHUNKS && !(p->features & FA_FEATURE_LENGTHS);
-    p->sq = value_in(d->rows - TILES, before ? RULER(rows_before_keys) : lengths_ruler(p, false));
+    bool dense = !(p->features & FA_FEATURE_LENGTHS), before = d->kind == FA_BATCH_CHUNKS, rounds = d->kind == FA_BATCH_PROMPTS;
+    p->sq = value_in(d->rows - TILES, dense && before   ? RULER(rows_before_keys)
+                                      : dense && rounds ? RULER(rows_of_rounds)
+                                                        : lengths_ruler(p, false, before));
     if ((int64_t)p->sq * group <= FA_FEW_ROWS)
         p->sq = FA_FEW_ROWS / group + 1;
 }
@@ -283,10 +329,12 @@ static void settle_rows(fa_problem *p, const digits *d, int32_t group)
 static void settle_keys(fa_problem *p, const digits *d)
 {
     bool dense = !(p->features & FA_FEATURE_LENGTHS);
-    ruler r = lengths_ruler(p, is_few(d));
+    ruler r = lengths_ruler(p, is_few(d), d->kind == FA_BATCH_CHUNKS);
     p->sk = value_in(d->keys + step_of(KEYS_LEAST, r), r);
     if (d->kind == FA_BATCH_PROMPTS) {
         p->sk = p->sq;
+    } else if (d->kind == FA_BATCH_ANY && rounds_step(p)) { /* more queries than keys */
+        p->sk = p->sq - 1;
     } else if (d->kind != FA_BATCH_ANY && p->sk <= p->sq) {
         while (dense && keys_step(p->sq + 1, r) > d->keys) /* steps of rows are the finer ones */
             p->sq--;
@@ -305,7 +353,7 @@ static fa_problem representative(const fa_problem *in)
     fa_problem p = *in;
     fa_problem_fill_shape(&p);
     digits d = digits_of(&p);
-    int32_t group = d.group <= GROUP_EXACT ? (int32_t)d.group : GROUP_EXACT << (d.group - GROUP_EXACT);
+    int32_t group = group_of(d.group);
     int64_t all = value_of(d.heads, heads_ruler(&p));
     settle_heads(&p, all, group);
     if (d.kind == FA_BATCH_CHUNKS && p.features & FA_FEATURE_LENGTHS)
@@ -353,12 +401,14 @@ bool fa_problem_ends(const fa_problem *p, fa_problem *lower, fa_problem *upper)
     *lower = *upper = *p;
     if (p->op != FA_FORWARD || p->features & (FA_FEATURE_LENGTHS | FA_FEATURE_BATCH_INVARIANT) || rows_of(p) <= FA_FEW_ROWS)
         return false;
-    bool upto = before_keys(p); /* sq is the last of its step, and the first comes after that of the step before */
-    uint32_t step = upto ? step_upto(p->sq, RULER(rows_before_keys)) : 0;
-    lower->sq = !upto ? beside(p->sq, -1) : step > 0 ? value_in(step - 1, RULER(rows_before_keys)) + 1 : p->sq;
-    lower->sk = beside(p->sk, -1);
+    /* sq may be the last of its step: the first comes after that of the step before. */
+    bool rounds = rounds_step(p) > 0, upto = rounds || before_keys(p);
+    ruler r = rounds ? RULER(rows_of_rounds) : RULER(rows_before_keys);
+    uint32_t step = upto ? step_upto(p->sq, r) : 0;
+    lower->sq = !upto ? beside(p->sq, -1) : step > 0 ? value_in(step - 1, r) + 1 : p->sq;
+    lower->sk = rounds ? lower->sq : beside(p->sk, -1);
     upper->sq = beside(p->sq, upto ? 0 : 1);
-    upper->sk = beside(p->sk, 1);
+    upper->sk = rounds ? upper->sq : beside(p->sk, 1);
     set_heads_beside(lower, -1);
     set_heads_beside(upper, 1);
     return true;

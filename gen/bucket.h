@@ -33,6 +33,8 @@ bool fa_problem_splits(const fa_problem *p);
  * - up to FA_FEW_ROWS rows of a KV group together (sq * hq / hkv): the tiles that exist, 1, 2, 8, 16, 32 and 64 rows;
  * - beyond: sq, in half octaves, 64, 96, 128, 192, and in quarters from 256 to 8192, 256, 320, 384, 448, 512, ...: there are few waves of
  *   tiles then, which the lengths fill or do not; half way between two is the edge;
+ * - of a dense forward problem with as many keys, without a mask, in one to two rounds of tiles over an H100's SMs: eighths from 256 to
+ *   8192, each up to its value;
  * - of a dense forward problem with more keys: sq itself up to 16, then in eighths of octaves to 256, sixteenths to 1024 and quarters to
  *   8192, each up to its value, as tiles are: rows of one tile more would be a tile more, of a group of heads sooner;
  * - sk, likewise, from 16 on; of few rows in half octaves;

@@ -515,8 +515,9 @@ typedef struct fa_bundle fa_bundle;
 
 /* What fa_launch() does on a miss: no kernel is prepared for the shape bucket of the problem. Up to 64 rows of a KV group (sq * hq / hkv) a
  * bucket is a tile, of 1, 2, 8, 16, 32 or 64 rows; beyond, and in sk, half an octave, from 256 to 8192 (gradients: to 32768) a quarter,
- * so that lengths from 960 to 1151 share one; b * hkv alike, each number up to 16, eighths of octaves to 128. With lengths in device memory
- * these are octaves. One shape stands for all of a bucket: what runs follows from class, bucket, chip and what was measured before the
+ * so that lengths from 960 to 1151 share one; b * hkv alike, each number up to 16, eighths of octaves to 128. Where as many queries as keys
+ * without a mask make one or two rounds of tiles on an H100, an eighth, as its longest shape is. With lengths in device memory these are
+ * octaves. One shape stands for all of a bucket: what runs follows from class, bucket, chip and what was measured before the
  * miss, never from which launch came first (docs/tuning.md, "What decides"). */
 typedef enum fa_on_miss {
     FA_MISS_COMPILE = 0, /* as fa_prepare() in the call: milliseconds to a second; FA_CAPTURE under capture */

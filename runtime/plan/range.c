@@ -1,6 +1,6 @@
 /* range: fa_prepare_range(): every shape bucket that a box of shapes touches, found by halving each side, whatever its length. What tells
  * buckets apart looks at one field alone, but for few rows, and for the kind of a batch, or of a dense forward problem, by which sq has
- * other steps: they compare sq with sk. */
+ * other steps: they compare sq with sk. As many rows as keys may have finer steps than either side. */
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -9,9 +9,10 @@
 #include "runtime/context/context.h"
 #include <stdlib.h>
 
-#define RANGE_MOST 16384 /* buckets in a call */
-#define SIDE_MOST 200    /* of one side: steps of a length or of heads, and tiles of few rows; sk has those of both */
-#define RELATIONS 3      /* of sq and sk: less, equal, more */
+#define RANGE_MOST 16384  /* buckets in a call */
+#define SIDE_MOST 200     /* of one side: steps of a length or of heads, and tiles of few rows; sk has those of both */
+#define DIAGONAL_MOST 128 /* of lengths that are equal */
+#define RELATIONS 3       /* of sq and sk: less, equal, more */
 
 /* The fields that may differ between the two problems. */
 static const int sides[] = { FA_FIELD_b, FA_FIELD_sq, FA_FIELD_sk, FA_FIELD_window };
@@ -115,21 +116,40 @@ static void count(counted *t, fa_key k)
     t->key[t->n++] = k;
 }
 
-/* sq and sk of the i-th cell, in that relation; false: none of its shapes has them so. */
-static bool relate(fa_problem *p, const side *q, int32_t i, const side *k, int32_t j, int relation)
+/* The last length up to `most` whose bucket is p's, of as many rows as keys. */
+static int32_t last_equal(const fa_problem *p, int32_t most)
+{
+    uint32_t bucket = fa_problem_bucket(p);
+    int32_t first = p->sq;
+    while (first < most) {
+        fa_problem at = *p;
+        int32_t middle = most - (most - first) / 2;
+        at.sq = at.sk = middle;
+        if (fa_problem_bucket(&at) == bucket)
+            first = middle;
+        else
+            most = middle - 1;
+    }
+    return first;
+}
+
+/* sq and sk of the i-th cell, in that relation; false: none of its shapes has them so. *most: of equal ones the last. */
+static bool relate(fa_problem *p, const side *q, int32_t i, const side *k, int32_t j, int relation, int32_t *most)
 {
     int32_t low = q->first[i] > k->first[j] ? q->first[i] : k->first[j], high = q->last[i] < k->last[j] ? q->last[i] : k->last[j];
     const int32_t of[RELATIONS][2] = { { q->first[i], k->last[j] }, { low, low }, { q->last[i], k->first[j] } };
     p->sq = of[relation][0];
     p->sk = of[relation][1];
+    *most = relation == 1 ? high : 0;
     return relation == 0 ? p->sq < p->sk : relation == 1 ? low <= high : p->sq > p->sk;
 }
 
 /* The i-th cell of the box. Sets p to one of its shapes in that relation; false: it has none. Dense gradients have no relations. */
-static bool problem_at(fa_problem *p, const fa_problem *lo, const side s[SIDES], int32_t i, int relation)
+static bool problem_at(fa_problem *p, const fa_problem *lo, const side s[SIDES], int32_t i, int relation, int32_t *most)
 {
     int32_t at[SIDES];
     *p = *lo;
+    *most = 0;
     for (int k = 0; k < SIDES; k++) {
         at[k] = i % s[k].n;
         fa_problem_set(p, s[k].field, s[k].first[at[k]]);
@@ -137,26 +157,40 @@ static bool problem_at(fa_problem *p, const fa_problem *lo, const side s[SIDES],
     }
     if (!p->sq || !p->sk || (p->op != FA_FORWARD && !(p->features & FA_FEATURE_LENGTHS)))
         return relation == 0;
-    return relate(p, &s[1], at[1], &s[2], at[2], relation);
+    return relate(p, &s[1], at[1], &s[2], at[2], relation, most);
+}
+
+static fa_status prepare_one(fa_context *ctx, const fa_problem *p, counted *t)
+{
+    const fa_plan *plan, *without;
+    fa_status st = fa_prepare_both(ctx, p, &plan, &without);
+    if (st != FA_OK)
+        return st;
+    count(t, plan->kernel->key);
+    if (without)
+        count(t, without->kernel->key);
+    return FA_OK;
 }
 
 static fa_status prepare_all(fa_context *ctx, const fa_problem *lo, const side s[SIDES], int32_t total, counted *t)
 {
     for (int32_t i = 0; i < RELATIONS * total; i++) {
         fa_problem p;
-        const fa_plan *plan, *without;
-        char line[FA_PROBLEM_TEXT];
-        if (!problem_at(&p, lo, s, i / RELATIONS, i % RELATIONS))
-            continue;
-        fa_status st = fa_prepare_both(ctx, &p, &plan, &without);
-        if (st != FA_OK) {
-            p = fa_problem_point(&p);
-            fa_problem_print(line, sizeof line, &p);
-            return fa_wrap(st, "range: %s, after %d of %d shapes", line, i / RELATIONS, total);
+        int32_t most;
+        bool more = problem_at(&p, lo, s, i / RELATIONS, i % RELATIONS, &most);
+        while (more) {
+            fa_status st = prepare_one(ctx, &p, t);
+            if (st != FA_OK) {
+                char line[FA_PROBLEM_TEXT];
+                p = fa_problem_point(&p);
+                fa_problem_print(line, sizeof line, &p);
+                return fa_wrap(st, "range: %s, after %d of %d shapes", line, i / RELATIONS, total);
+            }
+            int32_t last = most ? last_equal(&p, most) : 0;
+            more = last < most;
+            p.sq = more ? last + 1 : p.sq;
+            p.sk = more ? last + 1 : p.sk;
         }
-        count(t, plan->kernel->key);
-        if (without)
-            count(t, without->kernel->key);
     }
     return FA_OK;
 }
@@ -175,7 +209,8 @@ static fa_status prepare_range(fa_context *ctx, const fa_problem *lo, const fa_p
     if (total > RANGE_MOST)
         return fa_fail(FA_INVALID, "range: %lld shape buckets: %d of b, %d of sq, %d of sk, %d of window; accepted: at most %d in a call",
                        (long long)total, s[0].n, s[1].n, s[2].n, s[3].n, RANGE_MOST);
-    counted t = { .key = calloc(2 * RELATIONS * (size_t)total, sizeof *t.key) };
+    size_t equal = DIAGONAL_MOST * (size_t)s[0].n * (size_t)s[3].n;
+    counted t = { .key = calloc(2 * (RELATIONS * (size_t)total + equal), sizeof *t.key) };
     if (!t.key)
         return fa_fail(FA_NOMEM, "range: %zu bytes of host memory", 2 * RELATIONS * (size_t)total * sizeof *t.key);
     st = prepare_all(ctx, lo, s, (int32_t)total, &t);

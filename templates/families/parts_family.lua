@@ -462,7 +462,8 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         end
       end
       if c.feeder and not p.has_lengths and parts == 1 and tiles > thread_blocks then
-        first.tile_latency = first.tile_latency + math.floor(NEXT_TILE * c.br * (p.d + p.dv) * (1 - thread_blocks / tiles))
+        local rounds = (tiles + thread_blocks - 1) // thread_blocks -- of the block that ends last
+        first.tile_latency = first.tile_latency + math.floor(NEXT_TILE * c.br * (p.d + p.dv) * (rounds - 1) / rounds)
       end
       first.cuts, first.even = parts, l.even_rows and 1 or 0
       if l.last_round and parts > 1 then first.rest = rest end
