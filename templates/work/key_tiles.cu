@@ -1,3 +1,4 @@
+//| needs "c.bc"
 // ---- tiles of keys of all sequences, one after the other ----
 // The next kernel's blocks are numbered so that those of a sequence, of all heads, follow each other. fa_delta leaves for each tile of
 // keys, as if there were one head, whose it is: so a launch has blocks for the keys that there are, where with as many for each sequence
