@@ -6,7 +6,7 @@
 #include <fagen.h>
 #include <stdbool.h>
 
-#define FA_FILES_MAX 448 /* the library's own, and as many of a user's folder */
+#define FA_FILES_MAX 512 /* the library's own, and as many of a user's folder */
 #define FA_FILE_BYTES                                                                                                \
     (1 << 17) /* the largest file of a user's folder: Lua's compiler, which no limit interrupts, can be made to take \
                * time by the square of it */

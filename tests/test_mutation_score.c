@@ -18,11 +18,11 @@ static const score_fault faults[] = {
       HIDE "//| if pr.of_pairs then\n" SCORE "//| end\n" },
     { "the mask before the score, decoding", "decode", "decode_fragments.cu",
       "//| indented(4, pr.begin_score, \"tile.head\")\n"
-      "//| indented(4, pr.scoring_by, \"!masked\", \"s, p, scored, tile.row + row, block, at\")\n"
-      "    if (masked) apply_mask(s, p, sequence$(pr.ends_argument), tile.row + row, block, at);\n",
-      "    if (masked) apply_mask(s, p, sequence$(pr.ends_argument), tile.row + row, block, at);\n"
+      "//| indented(4, pr.scoring_by, \"!masked\", (\"s, p, scored, tile.row + row, block, %s\"):format(lane))\n"
+      "    if (masked) apply_mask(s, p, sequence$(pr.ends_argument), tile.row + row, block, $(lane));\n",
+      "    if (masked) apply_mask(s, p, sequence$(pr.ends_argument), tile.row + row, block, $(lane));\n"
       "//| indented(4, pr.begin_score, \"tile.head\")\n"
-      "//| indented(4, pr.scoring_by, \"!masked\", \"s, p, scored, tile.row + row, block, at\")\n" },
+      "//| indented(4, pr.scoring_by, \"!masked\", (\"s, p, scored, tile.row + row, block, %s\"):format(lane))\n" },
     { "no score where a block is whole", "mma_bias", "flash_fwd_mma.cu",
       "\"apply_score<MASKED>(s, p, scored, where.row + warp_row, block, at);\"",
       "\"if constexpr (MASKED) apply_score<true>(s, p, scored, where.row + warp_row, block, at);\"" },

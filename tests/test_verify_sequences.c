@@ -162,9 +162,9 @@ Test(verify_sequences, have_their_own_keys_on_hopper)
     each_alone(true);
 }
 
-/* Families with buffers, and tables of masks, lay them out for the longest sequence, and rows are cut evenly where all sequences have as
- * many. A merge has rows of parts, and no sequences; an append has places of rows; arrays of a program come through shared memory where no
- * sequence has a length of its own. */
+/* Families with buffers, tables of masks and of tiles of keys lay them out for the longest sequence, a row of a page table is looked at
+ * in advance as far as it goes, and rows are cut evenly where all sequences have as many. A merge has rows of parts, and no sequences; an
+ * append has places of rows; arrays of a program come through shared memory where no sequence has a length of its own. */
 Test(verify_sequences, are_described_in_one_file)
 {
     static const struct {
@@ -184,7 +184,7 @@ Test(verify_sequences, are_described_in_one_file)
           "tile_order.cu mask_lines.cu mask_kernel.cu" },
         { "p.sk", "naive.cu naive_bwd.cu tiled.cu grad_hopper_common.cu grad_hopper_parts.cu grad_q_spill.cu grad_spill.cu "
                   "grad_operands.cu hopper_staged.cu append.cu places.cu marks.cu grad_hopper_single.cu program.cu widen.cu "
-                  "mask_lines.cu mask_kernel.cu" }
+                  "mask_lines.cu mask_kernel.cu key_tiles.cu hopper_scheduler.cu" }
     };
     size_t files = 0;
     for (const fa_template_file *f = fa_template_files; f->name; f++) {
