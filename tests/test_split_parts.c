@@ -10,7 +10,7 @@
 #include <criterion/parameterized.h>
 
 #define SMS 7                   /* of the simulated H200: tiles are cut into up to 14 parts, or a block takes several */
-#define CASES (full() ? 28 : 5) /* of a row */
+#define CASES (full() ? 28 : 4) /* of a row */
 #define SIX_EVERY 7             /* of these cases all six combinations are run and compared */
 #define ALONE_PAIRS 40000       /* scores of a case at most whose sequences are run beside NaN in the others, which are computed exactly */
 #define ROWS_MOST 300           /* query rows of a group of heads */

@@ -152,7 +152,7 @@ Test(verify_backward, gradients_of_wide_heads_are_right, .timeout = 1800)
 /* ---- flash_bwd_wgmma ---- */
 
 #define KERNELS (full() ? 250 : 3)
-#define CASES (full() ? 4 : 5) /* of a kernel */
+#define CASES 4 /* of a kernel */
 #define SMS 2
 
 /* Every two of mask, type, type of gradients and determinism, and every head_dim in two of the masks. */
