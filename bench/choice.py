@@ -14,8 +14,9 @@ What is chosen beside the peers, of the sets of 100 shapes that it is held to, a
     python3 bench/choice_report.py raced.json
 
 Calls are CUDA graphs, sampled in turns, each round in an order that is drawn, each behind some milliseconds of its own; a time is the
-median over the rounds. Kernels are compiled while earlier shapes run. All run two rounds; what is then slower than the best by --keep leaves, but for the first candidate and the peers. O of every
-contender is held beside that of the first: what differs is named, and no time of it counts.
+median over the rounds. Kernels are compiled while earlier shapes run. All run two rounds; what is then slower than the best by --keep
+leaves, but for the first candidate and the peers. O of every contender is held beside that of the first: what differs is named, and no time
+of it counts.
 """
 import argparse
 import json

@@ -37,7 +37,7 @@ def parse(argv=None):
     p.add_argument("--batch", type=int, default=4, help="sequences of 4096, beside --programs (default 4, as in bench/scores.py)")
     p.add_argument("-o", "--json", help="all times")
     p.add_argument("--one", help=argparse.SUPPRESS)
-    p.add_argument("--told", action="store_true", help=argparse.SUPPRESS)
+    p.add_argument("--waits", action="store_true", help=argparse.SUPPRESS)  # beside --one
     return p.parse_args(argv)
 
 
@@ -72,15 +72,16 @@ def arguments(name):
                                             "sk": 64 * pages}
 
 
-def one(name, told):
-    """In the process that is timed. told: it says when it could begin, and begins when it is told to."""
+def one(name, waits):
+    """In the process that is timed. waits: its tensors are made, it writes a line, and begins when it reads one."""
     import torch
     from common import fagen
     given, what = arguments(name)
     torch.cuda.synchronize()
-    if told:
+    if waits:
         print("ready", flush=True)
-        sys.stdin.readline()
+        if not sys.stdin.readline():
+            sys.exit("first_result.py: the process that was to begin this one has ended")
     begun = time.perf_counter()
     fa = fagen.Fagen(cache_dir=os.environ["FAGEN_CACHE_DIR"])
     created = time.perf_counter()
@@ -102,9 +103,9 @@ def run(name, cache, library=None):
 
 
 def begun(name, folder):
-    """A process that waits to be told, with a cache in the folder."""
+    """A process that waits for a line, with a cache in the folder."""
     env = {**os.environ, "FAGEN_CACHE_DIR": tempfile.mkdtemp(dir=folder)}
-    return subprocess.Popen([sys.executable, __file__, "--one", name, "--told"], env=env, text=True, stdin=subprocess.PIPE,
+    return subprocess.Popen([sys.executable, __file__, "--one", name, "--waits"], env=env, text=True, stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE)
 
 
@@ -142,7 +143,7 @@ def programs(o):
 def main():
     o = parse()
     if o.one:
-        return one(o.one, o.told)
+        return one(o.one, o.waits)
     if o.programs:
         doc = programs(o)
         if o.json:

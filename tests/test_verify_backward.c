@@ -151,7 +151,7 @@ Test(verify_backward, gradients_of_wide_heads_are_right, .timeout = 1800)
 
 /* ---- flash_bwd_wgmma ---- */
 
-#define KERNELS (full() ? 250 : 3)
+#define KERNELS (full() ? 250 : 2)
 #define CASES 4 /* of a kernel */
 #define SMS 2
 
@@ -241,7 +241,7 @@ ParameterizedTest(int *part, verify_backward, random_gradients_of_hopper_are_rig
 
 /* ---- flash_bwd_wgmma with lengths ---- */
 
-#define LENGTHS_KERNELS (full() ? 100 : 3)
+#define LENGTHS_KERNELS (full() ? 100 : 2)
 #define LENGTHS_CASES (full() ? 4 : 3) /* of a kernel */
 
 /* Every two of mask, type and type of gradients, every head_dim in one of the masks; determinism, dropout and strides of LSE beside them.

@@ -185,7 +185,7 @@ return backward.family({
     end
     for _, box in ipairs({ 64, 32, 16 }) do add(box, 0) end
     if p.hq > p.hkv then add(hopper.box[2](p, { box = 32 }) and 32 or 64, 1) end
-    -- Tiles are short under a program's mask: nobody waits for a turn, K alone is kept, and dQ has more buffers.
+    -- Tiles are short under a program's mask: no warpgroup waits for a turn, K alone is kept, and dQ has more buffers.
     if edges.marked(p) then
       local function more(held, schedule, stages, dq, q_stages)
         list[#list + 1] = {

@@ -108,7 +108,7 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
 #pragma unroll
   for (int n = 0; n < NB; n += 2) {
 //|     local joined, two = l.limbs.joined, l.limbs.tiles == 2
-//|     local raw = joined and 1 or l.limbs.codes  -- registers of a word before blocks are told
+//|     local raw = joined and 1 or l.limbs.codes  -- registers of a word that may hold codes of two blocks
     u32 words[2][CHUNKS * $(raw)];
 #pragma unroll
     for (int chunk = 0; chunk + 1 < CHUNKS; chunk += 2) {

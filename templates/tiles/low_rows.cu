@@ -30,8 +30,8 @@ __device__ __forceinline__ int $(x)_shift_of(const Params &p, int kv_head) {
 //| end
 //| for _, x in ipairs { l.tokens and "k" or false, l.tokens and "v" or false } do
 //|   if x then
-// Whether rows of HEADS heads of a token are one piece of whole chunks, for all tokens and all heads, and tokens so near each other that a
-// block of them is told by 32 bits.
+// Whether rows of HEADS heads of a token are one piece of whole chunks, for all tokens and all heads, and tokens so near each other that
+// 32 bits hold the distance of any two of a block.
 __device__ __forceinline__ bool $(x)_has_whole_tokens(const Params &p) {
   constexpr long long SIZE = sizeof($(x)_element);
   return p.$(x)_sh * SIZE == $(x:upper())_BYTES && p.hkv % HEADS == 0 && (u64)(p.$(x)_ss * SIZE) <= 1u << 24 &&

@@ -36,7 +36,8 @@ __device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2
 }
 //| if fma then
 // 2^x without the special-function unit, for e4m3: x + 15 as a number of fixed point, 5 bits before the point and 10 behind it, has the
-// bits of 2^n (1 + f) in fp16, where n + f = x. Times a quadric of 1 + f, which is 2^f / (1 + f) to 0.0035, that is 2^x; e4m3 rounds to 0.0625.
+// bits of 2^n (1 + f) in fp16, where n + f = x. Times a quadric of 1 + f, which is 2^f / (1 + f) to 0.0035, that is 2^x; e4m3 rounds to
+// 0.0625.
 constexpr float EXP_OFFSET = 15.00048828125f;  // and a half of the last bit, as bits are cut off
 // Those bits are the second and the third byte: 2 + 2 (x + 15) / 32, from 0 on. NaN becomes 0: a row that has seen one has m = NaN.
 __device__ __forceinline__ float exp2_bits(float score, float scale_log2, float offset) {
