@@ -1,10 +1,10 @@
 /* Does anything notice? Each row is a fault of what templates make of a score program's mask, and the kernel of mask_kernels named beside
- * it must be wrong, fault or fail a check of the simulator. One row in nine runs by default; FAGEN_TEST_FULL=1: all. */
+ * it must be wrong, fault or fail a check of the simulator. One row in twelve runs by default; FAGEN_TEST_FULL=1: all. */
 #include "mask_kernels.h"
 #include "score_mutation.h"
 #include "test_full.h"
 
-#define EVERY 9
+#define EVERY 12
 
 #define P "program.cu"
 #define S "scan.cu"
@@ -154,6 +154,8 @@ static const score_fault faults[] = {
       "const int row = where.row + wg * 64;" },
     { "ranges of rows that are not turned round", "wgmma_turned", R, "row_in_tile(wg$(l.reverses and \", slot\" or \"\")), rows",
       "wg * 64, rows" },
+    { "rows that see no key end at a block that is not loaded", "wgmma_turned", R, "(l.parts or pr.walks) and not pr.scans",
+      "l.parts and not pr.scans" },
     { "a warp asks of the first key alone whether its rows see it", "wgmma", C, "< block * BC + BC - 1;", "< block * BC;" },
 };
 /* clang-format on */

@@ -116,7 +116,7 @@ __device__ __forceinline__ KeyRange key_range_of(const Params &p, const Tile &wh
 //|   else
   const int first = max(min(own.block_hi, loaded.block_hi), loaded.block_lo);
 //|   end
-//|   if l.parts and not pr.scans then
+//|   if (l.parts or pr.walks) and not pr.scans then  -- keys that its rows see lie in another part, or past the sequence's end
 //|     last = "min(max(own.block_lo, loaded.block_lo), first)"
 //|   end
   return {loaded.block_hi, loaded.block_lo, row >= rows && loaded.block_lo <= loaded.block_hi ? -1 : first, $(last), own.full_lo,
