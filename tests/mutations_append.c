@@ -127,4 +127,4 @@ static const mutation looped[] = {
     { .name = NULL },
 };
 
-const mutation_list mutation_lists[] = { { scenes, mutations, 0, 6, false }, { scenes, looped, 1, 0, false }, { .scenes = NULL } };
+const mutation_list mutation_lists[] = { { scenes, mutations, 0, 9, false }, { scenes, looped, 1, 0, false }, { .scenes = NULL } };

@@ -89,6 +89,6 @@ static const mutation wgmma_mutations[] = {
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 
-const mutation_list mutation_lists[] = { { mma_scenes, mma_mutations, 0, 12, false },
-                                         { wgmma_scenes, wgmma_mutations, 2, 9, false },
+const mutation_list mutation_lists[] = { { mma_scenes, mma_mutations, 0, 16, false },
+                                         { wgmma_scenes, wgmma_mutations, 2, 13, false },
                                          { NULL, NULL, 0, 0, false } };

@@ -70,7 +70,7 @@ enum { SEQUENCES = sizeof sequences / sizeof *sequences };
 /* Rows whose config, form, mask and type other rows have, too, but not all at once: they are compiled with FAGEN_TEST_FULL only. */
 static bool is_rare(int row)
 {
-    return !full() && (row == 1 || row == 6 || row == 8 || row == 12 || row == 15);
+    return !full() && (row == 1 || row == 3 || row == 6 || row == 8 || row == 9 || row == 10 || row == 12 || row == 15);
 }
 
 /* ---- templates with small segments ---- */

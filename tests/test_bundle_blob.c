@@ -149,7 +149,7 @@ Test(bundle_blob, a_bundle_of_before_is_read)
                     .grid = { 3, { { FA_EXTENT_SQ, 64 }, { FA_EXTENT_HQ, 1 }, { FA_EXTENT_B, 1 } } },
                     .cluster = 1,
                     .n_maps = 2,
-                    .map = { { 0, 64, 128, 128, 0 }, { 3, 32, 64, 0, 0 } } };
+                    .map = { { .operand = 0, .cols = 64, .rows = 128, .swizzle = 128 }, { .operand = 3, .cols = 32, .rows = 64 } } };
     fa_step second = { .entry = "second", .threads = 96, .grid = { 1, { { FA_EXTENT_SQ, 32 } } }, .cluster = 1, .pdl = 1 };
     cr_expect(!memcmp(&b.image[0].step[0].launch, &one, sizeof one) && !memcmp(&b.image[1].step[1].launch, &second, sizeof second));
     cr_expect(b.image[1].step[1].registers == 40 && b.image[1].step[1].spills == 12 && b.image[1].ptx &&

@@ -418,7 +418,7 @@ static void each(fault_kind kind, const int *errors, size_t n_errors, size_t apa
         long trials = 0, n = 1;
         bool fired = true;
         while (fired) {
-            for (size_t e = 0; e < (full() ? n_errors : n <= 40 ? apart : 0); e++, trials++)
+            for (size_t e = 0; e < (full() ? n_errors : n <= 24 ? apart : 0); e++, trials++)
                 trial(scene, kind, n, errors[e]);
             fired = trial(scene, kind, n, errors[(size_t)n % n_errors]);
             n++;

@@ -1,5 +1,5 @@
 /* `fagen tune` as a person meets it: on terminals of any width, stopped at any moment, over several devices, under a budget. The search is
- * the model's: kernels are compiled for an arch that is not here. FAGEN_TEST_FULL=1 stops it at 60 random moments instead of 4. */
+ * the model's: kernels are compiled for an arch that is not here. FAGEN_TEST_FULL=1 stops it at 60 random moments instead of 3. */
 #include "cache/record.h"
 #include "gen/text.h"
 #include "test_cli_run.h"
@@ -188,7 +188,7 @@ Test(cli_tune, the_line_fits_the_terminal)
         bool colours;
         putenv((char *)terminals[i].environment);
         setenv("FAGEN_CACHE_DIR", "", 1); /* nothing is kept: it compiles each time */
-        snprintf(words, sizeof words, SMALL " -n 256 --arch sm_80 --family flash_fwd_ffma --limit 2 %s", terminals[i].options);
+        snprintf(words, sizeof words, SMALL " -n 256 --arch sm_80 --family flash_fwd_ffma --limit 1 %s", terminals[i].options);
         running r = start(words, terminals[i].columns);
         char *err = hear(&r, NULL), *line = err;
         cr_assert_eq(end(&r, NULL), 0, "%s: %s", words, err);
@@ -245,7 +245,7 @@ static size_t records(void)
 Test(cli_tune, stopped_at_random_moments)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGKILL };
-    int rounds = full() ? 60 : 4;
+    int rounds = full() ? 60 : 3;
     unsigned seed = (unsigned)time(NULL);
     size_t known = 0;
     for (int i = 0; i < rounds; i++) {
@@ -469,7 +469,8 @@ static void survive(const char *words)
 
 Test(cli_tune, devices_share_the_problems_and_a_death_costs_one)
 {
-    survive(SMALL " -n 256,512,4096 --limit 2 --devices sim:sm_80 --json");             /* one that is named gets a process too */
+    if (full())
+        survive(SMALL " -n 256,512,4096 --limit 2 --devices sim:sm_80 --json");         /* one that is named gets a process too */
     survive(SMALL " -n 256,512,4096 --limit 2 --devices sim:sm_80 --abreast 2 --json"); /* or two */
     survive(SHARED);
     json_t *doc = cli_json("tune " SHARED " -q", 0); /* and with all on record, in one process, the same winners */

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #define DENSE 120
-#define SPARSE 29
+#define SPARSE 43
 
 static const char toy_cu[] = "//| for i = 1, 40 do\nfirst line $(i) of a text that outgrows its room, $(c.br)\n\n//| end\nlast\n";
 

@@ -8,7 +8,7 @@
 #include "test_verify_device.h"
 #include <math.h>
 
-#define KERNELS 14
+#define KERNELS 9
 #define CASES 7     /* of a kernel */
 #define SIX_EVERY 6 /* of these cases all six combinations are run and compared */
 

@@ -39,7 +39,7 @@ ParameterizedTestParameters(hopper_lengths, cases)
     static int numbers[CLASSES];
     size_t n = 0;
     for (size_t i = 0; i < CLASSES; i++)
-        if (full() || i % 2 == 0) /* others have its type, mask, width and pages */
+        if (full() || i % 3 == 0) /* others have its type, mask, width and pages */
             numbers[n++] = (int)i;
     return cr_make_param_array(int, numbers, n);
 }

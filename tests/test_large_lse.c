@@ -35,7 +35,7 @@ ParameterizedTestParameters(large_lse, kernels)
     static int numbers[COUNT(kernels)];
     size_t n = 0;
     for (size_t i = 0; i < COUNT(kernels); i++)
-        if (full() || i % 3 == 0 || i + 1 == COUNT(kernels))
+        if (full() || i % 4 == 0 || i + 1 == COUNT(kernels))
             numbers[n++] = (int)i;
     return cr_make_param_array(int, numbers, n);
 }
@@ -211,7 +211,7 @@ ParameterizedTestParameters(large_lse, no_number)
     static int numbers[COUNT(kernels)];
     size_t n = 0;
     for (size_t i = 0; i < COUNT(kernels); i++)
-        if (full() || i % 3 == 0 || i + 1 == COUNT(kernels))
+        if (full() || i % 4 == 0 || i + 1 == COUNT(kernels))
             numbers[n++] = (int)i;
     return cr_make_param_array(int, numbers, n);
 }

@@ -177,7 +177,7 @@ static bool stands_for_template(const mutation *m, const mutation_list *l)
     return true;
 }
 
-/* One in `l->every` is run, or one of every eighth template in the order of the list, all with FAGEN_TEST_FULL: a mutant is compiled for
+/* One in `l->every` is run, or one of every twelfth template in the order of the list, all with FAGEN_TEST_FULL: a mutant is compiled for
  * no other test. That the text of each row is still there is seen by every run. */
 static bool is_run(const mutation *m, const mutation_list *l)
 {
@@ -186,7 +186,7 @@ static bool is_run(const mutation *m, const mutation_list *l)
     int before = 0;
     for (const mutation *other = l->mutations; other < m; other++)
         before += stands_for_template(other, l);
-    return before % 8 == 0 && stands_for_template(m, l);
+    return before % 12 == 0 && stands_for_template(m, l);
 }
 
 /* The scenes of a row that are run; returns how many. */
@@ -340,7 +340,7 @@ static bool changes_a_scene(const mutation *m, const mutation_list *l, const cha
 }
 
 /* The texts of all rows are there. A row whose text has come to stand where none of its scenes have it would test nothing; by default every
- * eighth row is looked at. */
+ * twelfth row is looked at. */
 Test(mutation, each_row_changes_a_scene, .timeout = 300)
 {
     int at = 0;
@@ -348,7 +348,7 @@ Test(mutation, each_row_changes_a_scene, .timeout = 300)
         for (const mutation *m = l->mutations; m->name; m++) {
             char dir[64];
             cr_expect_not_null(place_of(m), "%s: the text is not in %s any more: %s", m->name, m->file, m->find);
-            if (at++ % (full() ? 1 : 8) || !write_mutant(dir, m))
+            if (at++ % (full() ? 1 : 12) || !write_mutant(dir, m))
                 continue;
             cr_expect(changes_a_scene(m, l, dir), "%s (%s): no text of a scene changes: %s", m->name, m->file, m->scenes);
             nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);

@@ -58,7 +58,7 @@ static const char *make_file(const char *version, const char *hash)
     fa_entry e;
     cr_assert_eq(fa_select(ctx, &problem, &chosen, &s), FA_OK, "%s", fa_last_error());
     cr_assert_eq(fa_compile(fa_context_compiler(ctx), &s, "sm_80", FA_IMAGE_PTX, &e), FA_OK, "%s", fa_last_error());
-    maker_fill(&m, (maker_item[]){ { "sm_80", 1, 16, 32, 0 }, { NULL } });
+    maker_fill(&m, (maker_item[]){ { "sm_80", 1, 16, 32, 0 }, { .arch = NULL } });
     fa_key_print(source, (fa_key){ s.hash[0], s.hash[1] });
     m.image[0].source = hash ? hash : source;
     m.image[0].bytes = (const unsigned char *)e.image;

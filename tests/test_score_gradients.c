@@ -442,7 +442,7 @@ static const struct {
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)
-#define EVERY 8 /* of faults, but in full form */
+#define EVERY 12 /* of faults, but in full form */
 
 static void plant(size_t n)
 {

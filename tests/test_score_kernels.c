@@ -7,7 +7,7 @@
 
 static void run(bool hopper)
 {
-    score_table_run(score_kernels, SCORE_KERNELS, hopper, full() ? 1 : 3, full() ? 50 : 6, getenv("FAGEN_SCORE_KERNEL"));
+    score_table_run(score_kernels, SCORE_KERNELS, hopper, full() ? 1 : 5, full() ? 50 : 6, getenv("FAGEN_SCORE_KERNEL"));
 }
 
 static fa_context *open_hopper(fa_gen **gen, void **workspace)

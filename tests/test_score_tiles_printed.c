@@ -552,7 +552,7 @@ static const fault faults[] = {
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)
-enum { EVERY = 9 };
+enum { EVERY = 13 };
 
 /* Of a fault some program has a tile that is wrong. */
 Test(score_tiles_printed, faults_are_noticed, .timeout = 1200)

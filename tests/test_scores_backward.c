@@ -235,7 +235,7 @@ static const struct {
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)
-#define EVERY 10 /* of faults, but in full form */
+#define EVERY 14 /* of faults, but in full form */
 #define TRIES 6  /* cases that are drawn at most */
 
 static void plant(size_t n)

@@ -28,4 +28,4 @@ static const char *const classes[] = {
     NULL,
 };
 
-const verify_class_list verify_classes = { "decode", FA_CASE_FEW, 4, classes, true, false };
+const verify_class_list verify_classes = { "decode", FA_CASE_FEW, 3, classes, true, false };

@@ -19,4 +19,4 @@ static const char *const classes[] = {
     NULL,
 };
 
-const verify_class_list verify_classes = { "flash_fwd mixed", FA_CASE_MANY, 5, classes, true, false };
+const verify_class_list verify_classes = { "flash_fwd mixed", FA_CASE_MANY, 3, classes, true, false };

@@ -1,7 +1,7 @@
 # cmake -DBUILD=build/release -DSOURCE=folder of fagen -DCUDA=folder of cuda.h -DWORK=scratch -DVERSION=0.1.0 -DGENERATOR=Ninja -P run.cmake
 # Builds and runs the consumer with fagen as a part of its own project, by add_subdirectory and by FetchContent; then installs, moves the
 # installed tree, and builds and runs it by find_package and by pkg-config, static and shared. Looks at what is installed beside.
-# By FetchContent, whose targets are the same ones, only a room is built by default, with FAGEN_TEST_FULL=1 a program.
+# As a part of a project, the launcher's program and a room are built by default, with FAGEN_TEST_FULL=1 the programs of the whole library.
 cmake_minimum_required(VERSION 3.19)
 function(fa_run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed OUTPUT_VARIABLE text ERROR_VARIABLE text)
@@ -13,21 +13,19 @@ endfunction()
 file(REMOVE_RECURSE ${WORK})
 set(source ${CMAKE_CURRENT_LIST_DIR})
 
-# In a folder whose name has a blank. The first with Makefiles, where there is a make; of the second what is new in it.
+# In a folder whose name has a blank. The first with Makefiles, where there is a make; of the second, whose targets are the same ones, a
+# room.
 find_program(make NAMES gmake make)
 foreach(by add_subdirectory FetchContent)
   set(build "${WORK}/by ${by}")
   set(generator ${GENERATOR})
-  set(kinds launch fagen static)
-  if(by STREQUAL "FetchContent")
-    set(kinds launch)
-  endif()
-  list(TRANSFORM kinds PREPEND consumer_ OUTPUT_VARIABLE programs)
-  set(targets ${programs})
-  if(by STREQUAL "FetchContent" AND NOT "$ENV{FAGEN_TEST_FULL}")
+  set(programs consumer_launch)
+  if(by STREQUAL "add_subdirectory" AND "$ENV{FAGEN_TEST_FULL}")
+    list(APPEND programs consumer_fagen consumer_static)
+  elseif(by STREQUAL "FetchContent" AND NOT "$ENV{FAGEN_TEST_FULL}")
     set(programs "")
-    set(targets fagen_cache)
   endif()
+  set(targets ${programs} fagen_cache)
   if(make AND by STREQUAL "add_subdirectory")
     set(generator "Unix Makefiles")
   endif()
