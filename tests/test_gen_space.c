@@ -4,6 +4,7 @@
 #include "gen/score/known.h"
 #include "gen/score/shipped.h"
 #include "gen/start.h"
+#include "test_full.h"
 #include "test_gen_toy.h"
 
 static const char *const problems[] = {
@@ -51,15 +52,15 @@ static void check_points(const fa_space *s, const fa_arch *a, int32_t budget)
     cr_expect(s->smallest == 0 || s->smallest >= smallest);
 }
 
-/* Every family of the library, every problem, two chips and three budgets. */
+/* Every family of the library, every problem, two chips and three budgets; FAGEN_TEST_FULL=1: three chips. */
 Test(space, laws, .timeout = 300)
 {
-    static const char *const chips[] = { "sm_80", "sm_86", "sm_90a" };
+    static const char *const chips[] = { "sm_80", "sm_90a", "sm_86" };
     static const int32_t budgets[] = { 8192, 65536, 0 };
     fa_gen *g = open_gen(NULL);
     for (size_t f = 0; f < fa_gen_families(g); f++)
         for (size_t k = 0; problems[k]; k++)
-            for (size_t c = 0; c < sizeof chips / sizeof *chips; c++) {
+            for (size_t c = 0; c < (full() ? 3 : 2); c++) {
                 fa_problem p = parse(problems[k]);
                 const fa_arch *a = fa_arch_find(chips[c]);
                 fa_space s[3];
