@@ -35,7 +35,8 @@
 static const fa_ragged_how
     pages = { .seed = 3, .forms = FA_FORM_SEQLENS_K | FA_FORM_PAGES, .k = FA_SPREAD_UNIFORM, .page_size = 16, .spare = 2, .wide = 1,
               .foreign = 1 },
-    packed = { .seed = 6, .forms = FA_FORM_CU_K | FA_FORM_SEQLENS_K, .k = FA_SPREAD_UNIFORM, .gap = 5 };
+    packed = { .seed = 6, .forms = FA_FORM_CU_K | FA_FORM_SEQLENS_K, .k = FA_SPREAD_UNIFORM, .gap = 5 },
+    idle = { .seed = 3, .forms = FA_FORM_SEQLENS_Q | FA_FORM_SEQLENS_K, .q = FA_SPREAD_EDGES, .k = FA_SPREAD_UNIFORM };
 /* clang-format on */
 static const scene scenes[] = {
     { "mla", "bf16,d=384,dv=320,mask=none,features=v-in-k,b=2,hq=16,hkv=1", SHARED(32, 2, 0), 2, 170, NONE, WITH(NULL) },
@@ -47,6 +48,7 @@ static const scene scenes[] = {
     { "mla_pages", "bf16,d=384,dv=256,mask=none,features=lengths+pages+v-in-k,page=16,b=3,hq=16,hkv=1", SHARED(32, 2, 0), 1, 150, NONE,
       WITH(&pages) },
     { "mla_packed", "bf16,d=384,dv=256,mask=none,features=lengths+v-in-k,b=3,hq=16,hkv=1", SHARED(32, 2, 0), 1, 150, NONE, WITH(&packed) },
+    { "mla_many", "bf16,d=384,dv=256,mask=none,features=lengths+v-in-k,b=40,hq=4,hkv=1", SHARED(32, 2, 0), 1, 40, NONE, WITH(&idle) },
     { "pair", "bf16,d=320,dv=256,mask=causal,b=1,hq=2,hkv=1", CLUSTER(32, 2, 2, 1), 70, 150, NONE, WITH(NULL) },
     { "pair_pages", "bf16,d=384,dv=256,mask=none,features=lengths+pages+v-in-k,page=16,b=3,hq=72,hkv=1", CLUSTER(32, 2, 2, 1), 1, 150, NONE,
       WITH(&pages) },
@@ -56,6 +58,7 @@ static const scene scenes[] = {
     { "narrow", "bf16,d=320,dv=320,mask=causal,b=1,hq=2,hkv=1", NARROW, 70, 100, NONE, WITH(NULL) },
     { "apart", "bf16,d=320,dv=320,mask=causal,b=1,hq=2,hkv=1", SHARED(32, 2, 0), 70, 150, NONE, WITH(NULL) },
     { "held", "bf16,d=320,dv=256,mask=causal,b=1,hq=2,hkv=1", HELD, 70, 150, NONE, WITH(NULL) },
+    { "held_few", "bf16,d=320,dv=256,mask=none,b=1,hq=2,hkv=1", HELD, 100, 30, NONE, WITH(NULL) },
     { "two_products", "bf16,d=264,dv=296,mask=causal,b=1,hq=2,hkv=1", TWO_PRODUCTS, 150, 170, NONE, WITH(NULL) },
     { "passes_parts", "bf16,d=40,dv=304,mask=none,features=lengths,b=1,hq=1,hkv=1", PASSES, 1, 700, NONE, WITH(&packed) },
     { "passes", "bf16,d=40,dv=304,mask=causal,b=1,hq=2,hkv=1", PASSES, 40, 60, NONE, WITH(NULL) },
@@ -106,8 +109,15 @@ static const mutation mutations[] = {
       "const int row = first + h * 8 + g;", 0, "last" },
     { "the last of the warps begins at the first column", "held_parts.cu", "column / 8 + n0) * 32", "n0) * 32", 0, "last" },
     { "parts begin with the first column, as threads hold them", "parts.cu", "$(column) / 8) * 32", "0) * 32", 0, "mla_parts" },
-    { "rows of Q are those of the first tile", "hopper_packed_queries.cu", "row_of(p, where, where.row + r)", "row_of(p, where, r)", 0,
-      "apart" },
+    { "rows of Q are those of the first tile", "hopper_packed_queries.cu", "row_of(p, where, where.row + first)",
+      "row_of(p, where, first)", 0, "apart" },
+    { "rows of Q go on past the heads of a group", "hopper_packed_queries.cu",
+      "if (++head == p.group) head = 0, from += p.q_ss - p.group * p.q_sh;", "head++;", 0, "apart" },
+    { "Q is copied over what a warp still reads", C, "if (!fresh) named_wait(9, 128 * CONSUMERS);", "", 0, "held_few" },
+    { "blocks that parts do not share evenly are left out", "ranges.cu", " + left * (where.part + 1) / parts) - 1", ") - 1", 0,
+      "mla_parts" },
+    { "sequences past the first 32 are those again", "varlen_order.cu", "gather(__shfl_sync(~0u, lanes.number, 31) + 1)",
+      "gather(__shfl_sync(~0u, lanes.number, 31) - 31)", 0, "mla_many" },
     { "Q is multiplied before all of it is there", C, "fence_async();\n      named_wait(9, 128 * CONSUMERS);", "fence_async();", 0, "mla" },
     { "O begins with the first column", "hopper_store.cu", "l.shared and \" + column\" or \"\"", "\"\"", 0, "mla" },
     { "a block of a pair has the first one's rows", C, "const int first_row = where.row + row_in_tile(0);",

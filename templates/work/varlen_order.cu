@@ -219,17 +219,18 @@ struct TileOrder {
 
 //| end
 //| if l.shared then
-  // Whether sequences from number `first` on are the lanes' in their order, by who has tiles.
-  __device__ __forceinline__ bool in_order_of_lanes(u32 there, int first) const {
-    return (there & there + 1) == 0 && (there == ~0u || first + 32 >= p.b);
-  }
   // Sequences are the lanes'; tiles of a head of these.
   __device__ __forceinline__ int deal(const Levels &levels, int number) {
     keep(LaneSequence{levels, number, p.hkv});  // few tiles of a head read the same keys, and these run side by side
     keep(Found{-1, 0, 0});
     return __reduce_add_sync(~0u, levels.tiles);
   }
-//| end
+  // The same of those from number `first` on.
+  __device__ __forceinline__ int gather(int first) {
+    const int number = min(first + (int)(threadIdx.x % 32), p.b);
+    return deal(levels_of(number), number);
+  }
+//| else
   // Deals sequences that have tiles to the lanes, from number `first` on; tiles of a head of these. Other sequences, as those that take one
   // token, may hold most keys of the batch: how many heads share the L2 does not depend on them.
 //| if l.walks then
@@ -239,11 +240,6 @@ struct TileOrder {
 //| end
     const int lane = (int)(threadIdx.x % 32);
     int n = 0, number = p.b;
-//| if l.shared then
-    const Levels next = levels_of(first + lane);
-    const u32 there = __ballot_sync(~0u, next.tiles > 0);
-    if (in_order_of_lanes(there, first)) return deal(next, there >> lane & 1 ? first + lane : p.b);
-//| end
 #pragma unroll 1
     for (; first < p.b && n < 32; first += 32)
 #pragma unroll 1
@@ -257,10 +253,6 @@ struct TileOrder {
     keep(sums);
   }
 //| else
-//|   if l.shared then
-    return deal(levels_of(number), number);
-  }
-//|   else
     const Levels levels = levels_of(number);
 //|   if l.split then
     keep(LaneSequence{levels, number, p.hkv});  // few tiles of a head read the same keys, and these run side by side
@@ -270,7 +262,7 @@ struct TileOrder {
     keep(Found{-1, 0, 0});
     return __reduce_add_sync(~0u, levels.tiles);
   }
-//|   end
+//| end
 //| end
 
 //| if l.tma then
@@ -336,11 +328,7 @@ struct TileOrder {
     n.total *= n.parts;
 //| end
 //| if l.shared then
-    const u32 there = __ballot_sync(~0u, first.tiles > 0);
-    if (in_order_of_lanes(there, 0))
-      n.per_head = deal(first, there >> lane & 1 ? lane : p.b);
-    else
-      keep(LaneSequence{{}, -1});  // no sequence yet: tile() deals the first
+    n.per_head = deal(first, min(lane, p.b));
 //| else
     keep(LaneSequence{{}, -1});  // no sequence yet: tile() deals the first
 //| end
