@@ -320,7 +320,7 @@ struct TileOrder {
 //|     end
     n.parts = parts_of_launch(p, n.total$(l.near and ", 0, 0" or ", (int)(((float)most + 1.f) * keys), (int)((mean + 1.f) * keys)"));
 //|   else
-    n.parts = parts_of_launch(p, n.total, (int)((most + 1ll) * BR / p.group));
+    n.parts = parts_of_launch(p, n.total, (int)((__reduce_max_sync(~0u, most) + 1ll) * BR / p.group));
 //|   end
     n.total *= n.parts;
 //| elseif l.parts then
