@@ -109,9 +109,7 @@ static const mutation mutations[] = {
     { "columns of parts stay as threads held them", "split_merge_tiles.cu", "in_order(sums.o[i])", "sums.o[i]", 0, "mla_parts" },
     { "the last of the warps leaves out the last part", "held_parts.cu", "if (j + k < where.parts && n0",
       "if (j + k + 1 < where.parts && n0", 0, "last" },
-    { "the last of the warps keeps sums as they were", "held_parts.cu", "x[h][n].x * keep, x[h][n].y * keep", "x[h][n].x, x[h][n].y", 0,
-      "last" },
-    { "parts past the last weigh as it does", "held_parts.cu", "of[h][k].x = -infinity();", "", 0, "last_middle" },
+    { "parts past the last weigh as it does", "held_parts.cu", "of[h][k].x = -infinity();", "{}", 0, "last_middle" },
     { "the first of the warps adds up", "held_parts.cu", "last, 0) != 0 ?", "last, 0) == 0 ?", 0, "last" },
     { "warps of both halves count together", "held_parts.cu", "* CONSUMERS + (column > 0)\"", "* CONSUMERS\"", 0, "last" },
     { "both halves leave their states in one place", "parts.cu", "+ ($(column) > 0)]", "]", 0, "last" },
@@ -167,4 +165,17 @@ static const mutation mutations[] = {
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 
-const mutation_list mutation_lists[] = { { scenes, mutations, 2, 13, false }, { NULL, NULL, 0, 0, false } };
+/* More blocks have room for more parts of a tile than are under way at once. */
+static const scene many[] = {
+    { "last_many", "bf16,d=384,dv=256,mask=none,features=v-in-k,b=1,hq=24,hkv=1", LAST(32, 2, 8), 2, 560, NONE, WITH(NULL) },
+    { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
+};
+static const mutation of_many[] = {
+    { "the last of the warps keeps sums as they were", "held_parts.cu", "x[h][n].x * keep, x[h][n].y * keep", "x[h][n].x, x[h][n].y", 0,
+      "last_many" },
+    { NULL, NULL, NULL, NULL, 0, NULL },
+};
+
+const mutation_list mutation_lists[] = { { scenes, mutations, 2, 14, false },
+                                         { many, of_many, 4, 1, false },
+                                         { NULL, NULL, 0, 0, false } };
