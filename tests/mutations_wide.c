@@ -95,8 +95,7 @@ static const mutation mutations[] = {
     { "P of the other's block is passed over", C,
       "            take();\n            multiply();\n            wgmma_wait<0>(o);\n            next_block();\n            block -= 2;",
       "            take();\n            next_block();\n            block -= 2;", 0, "mla" },
-    { "the last part of a row is left out", "split_merge_tiles.cu", "!real || j + k >= end", "!real || j + k + 1 >= end", 0,
-      "mla_parts" },
+    { "the last part of a row is left out", "split_merge_tiles.cu", "!real || j + k >= end", "!real || j + k + 1 >= end", 0, "mla_parts" },
     { "a part weighs what the first of four does", "split_merge_tiles.cu", "lane - t + k", "lane - t", 0, "mla_parts" },
     { "a warp's share of many parts lacks its last", "split_merge_tiles.cu", "parts * (warp + 1) / WARPS : parts;",
       "parts * (warp + 1) / WARPS - 1 : parts;", 0, "mla_sixteen" },
@@ -117,8 +116,8 @@ static const mutation mutations[] = {
       "const int row = first + h * 8 + g;", 0, "last" },
     { "the last of the warps begins at the first column", "held_parts.cu", "column / 8 + n0) * 32", "n0) * 32", 0, "last" },
     { "parts begin with the first column, as threads hold them", "parts.cu", "$(column) / 8) * 32", "0) * 32", 0, "mla_parts" },
-    { "rows of Q are those of the first tile", "hopper_packed_queries.cu", "row_of(p, where, where.row + first)",
-      "row_of(p, where, first)", 0, "apart" },
+    { "rows of Q are those of the first tile", "hopper_packed_queries.cu", "row_of(p, where, where.row + first)", "row_of(p, where, first)",
+      0, "apart" },
     { "rows of Q go on past the heads of a group", "hopper_packed_queries.cu",
       "if (++head == p.group) head = 0, from += p.q_ss - p.group * p.q_sh;", "head++;", 0, "apart" },
     { "Q is copied over what a warp still reads", C, "if (!fresh) named_wait(9, 128 * CONSUMERS);", "", 0, "held_few" },
@@ -176,6 +175,4 @@ static const mutation of_many[] = {
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 
-const mutation_list mutation_lists[] = { { scenes, mutations, 2, 14, false },
-                                         { many, of_many, 4, 1, false },
-                                         { NULL, NULL, 0, 0, false } };
+const mutation_list mutation_lists[] = { { scenes, mutations, 2, 14, false }, { many, of_many, 4, 1, false }, { NULL, NULL, 0, 0, false } };
