@@ -129,7 +129,7 @@ static const mutation mutations[] = {
     { "O begins with the first column", "hopper_store.cu", "l.shared and \" + column\" or \"\"", "\"\"", 0, "mla" },
     { "a block of a pair has the first one's rows", C, "const int first_row = where.row + row_in_tile(0);",
       "const int first_row = where.row;", 0, "pair" },
-    { "a block of a pair stores the first one's rows", C, "where.row + row_in_tile(0) + warp_row + g", "where.row + warp_row + g", 0,
+    { "a block of a pair stores the first one's rows", C, "where.row + row_in_tile(0) + warp_row + g", "where.row + warp_row + g", 1,
       "pair" },
     { "a buffer is free when one block of a pair has read it", C, "if (lane < CLUSTER) mbarrier_arrive_at(empty, lane);",
       "if (lane < CLUSTER) mbarrier_arrive(empty);", 0, "pair" },
