@@ -35,18 +35,22 @@
 static const fa_ragged_how
     pages = { .seed = 3, .forms = FA_FORM_SEQLENS_K | FA_FORM_PAGES, .k = FA_SPREAD_UNIFORM, .page_size = 16, .spare = 2, .wide = 1,
               .foreign = 1 },
-    packed = { .seed = 6, .forms = FA_FORM_CU_K | FA_FORM_SEQLENS_K, .k = FA_SPREAD_UNIFORM, .gap = 5 };
+    packed = { .seed = 6, .forms = FA_FORM_CU_K | FA_FORM_SEQLENS_K, .k = FA_SPREAD_UNIFORM, .gap = 5 },
+    idle = { .seed = 3, .forms = FA_FORM_SEQLENS_Q | FA_FORM_SEQLENS_K, .q = FA_SPREAD_EDGES, .k = FA_SPREAD_UNIFORM };
 /* clang-format on */
 static const scene scenes[] = {
     { "mla", "bf16,d=384,dv=320,mask=none,features=v-in-k,b=2,hq=16,hkv=1", SHARED(32, 2, 0), 2, 170, NONE, WITH(NULL) },
     { "steep", "bf16,d=384,dv=256,mask=none,features=v-in-k,b=1,hq=16,hkv=1", SHARED(32, 2, 0), 1, 250, NONE, FA_VALUES_NORMAL,
       FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 1, NULL, 0 },
     { "mla_parts", "bf16,d=384,dv=256,mask=causal,features=v-in-k,b=1,hq=16,hkv=1", SHARED(32, 2, 2), 2, 200, NONE, WITH(NULL) },
+    { "mla_sixteen", "bf16,d=384,dv=256,mask=none,features=v-in-k,b=1,hq=16,hkv=1", SHARED(32, 2, 16), 2, 900, NONE, WITH(NULL) },
+    { "mla_few_rows", "bf16,d=384,dv=256,mask=none,features=v-in-k,b=3,hq=16,hkv=1", SHARED(32, 2, 2), 1, 150, NONE, WITH(NULL) },
     { "last", "bf16,d=384,dv=256,mask=causal,features=v-in-k,b=1,hq=24,hkv=1", LAST(32, 2, 8), 2, 360, NONE, WITH(NULL) },
     { "last_middle", "bf16,d=320,dv=320,mask=none,b=1,hq=2,hkv=1", LAST(32, 2, 2), 5, 200, NONE, WITH(NULL) },
     { "mla_pages", "bf16,d=384,dv=256,mask=none,features=lengths+pages+v-in-k,page=16,b=3,hq=16,hkv=1", SHARED(32, 2, 0), 1, 150, NONE,
       WITH(&pages) },
     { "mla_packed", "bf16,d=384,dv=256,mask=none,features=lengths+v-in-k,b=3,hq=16,hkv=1", SHARED(32, 2, 0), 1, 150, NONE, WITH(&packed) },
+    { "mla_many", "bf16,d=384,dv=256,mask=none,features=lengths+v-in-k,b=40,hq=4,hkv=1", SHARED(32, 2, 0), 1, 40, NONE, WITH(&idle) },
     { "pair", "bf16,d=320,dv=256,mask=causal,b=1,hq=2,hkv=1", CLUSTER(32, 2, 2, 1), 70, 150, NONE, WITH(NULL) },
     { "pair_pages", "bf16,d=384,dv=256,mask=none,features=lengths+pages+v-in-k,page=16,b=3,hq=72,hkv=1", CLUSTER(32, 2, 2, 1), 1, 150, NONE,
       WITH(&pages) },
@@ -56,6 +60,7 @@ static const scene scenes[] = {
     { "narrow", "bf16,d=320,dv=320,mask=causal,b=1,hq=2,hkv=1", NARROW, 70, 100, NONE, WITH(NULL) },
     { "apart", "bf16,d=320,dv=320,mask=causal,b=1,hq=2,hkv=1", SHARED(32, 2, 0), 70, 150, NONE, WITH(NULL) },
     { "held", "bf16,d=320,dv=256,mask=causal,b=1,hq=2,hkv=1", HELD, 70, 150, NONE, WITH(NULL) },
+    { "held_few", "bf16,d=320,dv=256,mask=none,b=1,hq=2,hkv=1", HELD, 100, 30, NONE, WITH(NULL) },
     { "two_products", "bf16,d=264,dv=296,mask=causal,b=1,hq=2,hkv=1", TWO_PRODUCTS, 150, 170, NONE, WITH(NULL) },
     { "passes_parts", "bf16,d=40,dv=304,mask=none,features=lengths,b=1,hq=1,hkv=1", PASSES, 1, 700, NONE, WITH(&packed) },
     { "passes", "bf16,d=40,dv=304,mask=causal,b=1,hq=2,hkv=1", PASSES, 40, 60, NONE, WITH(NULL) },
@@ -90,15 +95,20 @@ static const mutation mutations[] = {
     { "P of the other's block is passed over", C,
       "            take();\n            multiply();\n            wgmma_wait<0>(o);\n            next_block();\n            block -= 2;",
       "            take();\n            next_block();\n            block -= 2;", 0, "mla" },
-    { "the last part of a row is left out", "split_merge_tiles.cu", "!real || j + k >= parts", "!real || j + k + 1 >= parts", 0,
-      "mla_parts" },
+    { "the last part of a row is left out", "split_merge_tiles.cu", "!real || j + k >= end", "!real || j + k + 1 >= end", 0, "mla_parts" },
     { "a part weighs what the first of four does", "split_merge_tiles.cu", "lane - t + k", "lane - t", 0, "mla_parts" },
+    { "a warp's share of many parts lacks its last", "split_merge_tiles.cu", "parts * (warp + 1) / WARPS : parts;",
+      "parts * (warp + 1) / WARPS - 1 : parts;", 0, "mla_sixteen" },
+    { "shares of many parts weigh alike in l", "split_merge_tiles.cu", "sum.l = fmaf(weight, state.y, sum.l);", "sum.l += state.y;", 0,
+      "mla_sixteen" },
+    { "shares are written over those that others read", "split_merge_tiles.cu", "__syncthreads();  // the piece before is read", "", 0,
+      "mla_sixteen" },
+    { "tiles of few rows have pieces of more", "split_merge_tiles.cu", "piece / GROUPS - number * eights", "piece / GROUPS % 8", 0,
+      "mla_few_rows" },
     { "columns of parts stay as threads held them", "split_merge_tiles.cu", "in_order(sums.o[i])", "sums.o[i]", 0, "mla_parts" },
     { "the last of the warps leaves out the last part", "held_parts.cu", "if (j + k < where.parts && n0",
       "if (j + k + 1 < where.parts && n0", 0, "last" },
-    { "the last of the warps keeps sums as they were", "held_parts.cu", "x[h][n].x * keep, x[h][n].y * keep", "x[h][n].x, x[h][n].y", 0,
-      "last" },
-    { "parts past the last weigh as it does", "held_parts.cu", "of[h][k].x = -infinity();", "", 0, "last_middle" },
+    { "parts past the last weigh as it does", "held_parts.cu", "of[h][k].x = -infinity();", "{}", 0, "last_middle" },
     { "the first of the warps adds up", "held_parts.cu", "last, 0) != 0 ?", "last, 0) == 0 ?", 0, "last" },
     { "warps of both halves count together", "held_parts.cu", "* CONSUMERS + (column > 0)\"", "* CONSUMERS\"", 0, "last" },
     { "both halves leave their states in one place", "parts.cu", "+ ($(column) > 0)]", "]", 0, "last" },
@@ -106,13 +116,20 @@ static const mutation mutations[] = {
       "const int row = first + h * 8 + g;", 0, "last" },
     { "the last of the warps begins at the first column", "held_parts.cu", "column / 8 + n0) * 32", "n0) * 32", 0, "last" },
     { "parts begin with the first column, as threads hold them", "parts.cu", "$(column) / 8) * 32", "0) * 32", 0, "mla_parts" },
-    { "rows of Q are those of the first tile", "hopper_packed_queries.cu", "row_of(p, where, where.row + r)", "row_of(p, where, r)", 0,
-      "apart" },
+    { "rows of Q are those of the first tile", "hopper_packed_queries.cu", "row_of(p, where, where.row + first)", "row_of(p, where, first)",
+      0, "apart" },
+    { "rows of Q go on past the heads of a group", "hopper_packed_queries.cu",
+      "if (++head == p.group) head = 0, from += p.q_ss - p.group * p.q_sh;", "head++;", 0, "apart" },
+    { "Q is copied over what a warp still reads", C, "if (!fresh) named_wait(9, 128 * CONSUMERS);", "", 0, "held_few" },
+    { "blocks that parts do not share evenly are left out", "ranges.cu", " + left * (where.part + 1) / parts) - 1", ") - 1", 0,
+      "mla_parts" },
+    { "sequences past the first 32 are those again", "varlen_order.cu", "gather(__shfl_sync(~0u, lanes.number, 31) + 1)",
+      "gather(__shfl_sync(~0u, lanes.number, 31) - 31)", 0, "mla_many" },
     { "Q is multiplied before all of it is there", C, "fence_async();\n      named_wait(9, 128 * CONSUMERS);", "fence_async();", 0, "mla" },
     { "O begins with the first column", "hopper_store.cu", "l.shared and \" + column\" or \"\"", "\"\"", 0, "mla" },
     { "a block of a pair has the first one's rows", C, "const int first_row = where.row + row_in_tile(0);",
       "const int first_row = where.row;", 0, "pair" },
-    { "a block of a pair stores the first one's rows", C, "where.row + row_in_tile(0) + warp_row + g", "where.row + warp_row + g", 0,
+    { "a block of a pair stores the first one's rows", C, "where.row + row_in_tile(0) + warp_row + g", "where.row + warp_row + g", 1,
       "pair" },
     { "a buffer is free when one block of a pair has read it", C, "if (lane < CLUSTER) mbarrier_arrive_at(empty, lane);",
       "if (lane < CLUSTER) mbarrier_arrive(empty);", 0, "pair" },
@@ -147,4 +164,15 @@ static const mutation mutations[] = {
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 
-const mutation_list mutation_lists[] = { { scenes, mutations, 2, 13, false }, { NULL, NULL, 0, 0, false } };
+/* More blocks have room for more parts of a tile than are under way at once. */
+static const scene many[] = {
+    { "last_many", "bf16,d=384,dv=256,mask=none,features=v-in-k,b=1,hq=24,hkv=1", LAST(32, 2, 8), 2, 560, NONE, WITH(NULL) },
+    { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
+};
+static const mutation of_many[] = {
+    { "the last of the warps keeps sums as they were", "held_parts.cu", "x[h][n].x * keep, x[h][n].y * keep", "x[h][n].x, x[h][n].y", 0,
+      "last_many" },
+    { NULL, NULL, NULL, NULL, 0, NULL },
+};
+
+const mutation_list mutation_lists[] = { { scenes, mutations, 2, 14, false }, { many, of_many, 4, 1, false }, { NULL, NULL, 0, 0, false } };

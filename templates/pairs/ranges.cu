@@ -1,4 +1,4 @@
-//| needs "l.even_rows? l.parts? l.pieces? l.reverses? l.split?"
+//| needs "l.even_rows? l.parts? l.pieces? l.reverses? l.shared? l.split?"
 //| -- ranges: which blocks of keys rows see, which blocks of queries see keys, which rows of a sequence any pair uses. A function prints
 //| -- the one of its name, where a kernel needs it.
 //|
@@ -80,8 +80,14 @@ __device__ __forceinline__ Range key_range(const Params &p, const Sequence &sequ
 // The blocks of keys of one part.
 __device__ __forceinline__ Range part_of(Range range, const Tile &where) {
   const int blocks = range.block_hi - range.block_lo + 1;
+//|     if l.shared then  -- the shares of a whole and of what is left: no product needs 64 bits
+  const u32 parts = where.parts, whole = (u32)max(blocks, 0) / parts, left = (u32)max(blocks, 0) - whole * parts;
+  range.block_hi = range.block_lo + (int)(whole * (where.part + 1) + left * (where.part + 1) / parts) - 1;
+  range.block_lo += (int)(whole * where.part + left * where.part / parts);
+//|     else
   range.block_hi = range.block_lo + $(upto("(where.part + 1)")) - 1;
   range.block_lo += $(upto("where.part"));
+//|     end
   return range;
 }
 //|   end

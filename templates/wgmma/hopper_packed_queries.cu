@@ -5,18 +5,21 @@
 // Rows first to first + 7 of the tile, by a warp of the consumers.
 __device__ __forceinline__ void copy_queries(const Params &p, const Sequence &sequence, const Tile &where, u32 to, int first, int lane) {
   constexpr int CHUNKS = BOXES * BOX / 8, IN_BOX = BOX / 8;  // 16-byte chunks of a row, and of them in a box
+  const Row at = row_of(p, where, where.row + first);
+  int head = (int)at.head - where.head;  // in its group
+  const element *from = (const element *)p.q + sequence.q() + at.query * p.q_ss + at.head * p.q_sh;
 #pragma unroll 2
   for (int r = first; r < first + 8; r++) {
     const int swizzle = ROW == 128 ? r % 8 : r / 2 % 4;
     const bool real = where.row + r < row_count(p, sequence);
-    const Row at = row_of(p, where, where.row + r);
-    const element *const from = (const element *)p.q + sequence.q() + at.query * p.q_ss + at.head * p.q_sh;
 #pragma unroll
     for (int c = 0; c < CHUNKS; c += 32) {
       const int chunk = c + lane;
       if (chunk < CHUNKS)
         cp_async<16>(to + chunk / IN_BOX * 64 * ROW + r * ROW + (chunk % IN_BOX ^ swizzle) * 16, from + chunk * 8, real && chunk * 8 < D);
     }
+    from += p.q_sh;
+    if (++head == p.group) head = 0, from += p.q_ss - p.group * p.q_sh;
   }
 }
 //| else

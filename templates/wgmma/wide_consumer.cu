@@ -32,6 +32,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
   };
   TileQueue tiles;
   Tile where;
+  bool fresh = true;  // no tile yet has read Q
 //| if l.near then
   for (int number = 0; tiles.next(p, smem, where); number++) {
 //| else
@@ -109,7 +110,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     if (keys.loaded_hi >= keys.loaded_lo) {
       const u32 q_tile = smem;
       int block = keys.loaded_hi;
-      // The Q before is read: each warpgroup has had a P of the other's last block, which follows its last S.
+      // The Q before is read by all warps: those of other rows may be as many blocks behind as there are buffers of K.
+      if (!fresh) named_wait(9, 128 * CONSUMERS);
+      fresh = false;
 //| if c.cluster > 1 and not l.near then
       where.row = first_row;
 //| end

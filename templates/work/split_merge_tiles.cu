@@ -2,18 +2,19 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
-// ---- the second step: what the parts of all tiles are together, a warp to eight rows and 32 columns ----
+// ---- the second step: what the parts of all tiles are together, a warp to eight rows and 32 columns, or of many parts a block ----
 // A part lies as the threads held it (work/part_rows.cu). The lanes of a quad have a row, and each weighs one of four parts.
 constexpr int FOURS = 2;                         // of a lane, of a row
-constexpr int GROUPS = COLS / 16 / FOURS;        // of columns, and
-constexpr int PIECES = BR / 8 * GROUPS;          // of a tile, one for each warp
+constexpr int GROUPS = COLS / 16 / FOURS;        // of columns
+constexpr int WARPS = $(l.merge_threads // 32), MANY = 2 * WARPS;  // each adds up a share of so many parts and more
 
-// What the parts of rows 8 * eight to 8 * eight + 7 of tile `number` are together, of this lane's row, and of its columns.
+// What some parts of rows 8 * eight to 8 * eight + 7 of tile `number` are together, of this lane's row, and of its columns.
 struct Piece {
   float m, l;
   float4 o[FOURS];
 };
-__device__ __forceinline__ Piece sum_of_parts(const Params &p, int number, int parts, int eight, int group, bool real, float scale_log2) {
+__device__ __forceinline__ Piece sum_of_parts(const Params &p, int number, int parts, int begin, int end, int eight, int group, bool real,
+                                              float scale_log2) {
   const int lane = threadIdx.x % 32, t = lane % 4;
   const float4 zero = make_float4(0.f, 0.f, 0.f, 0.f);
   const float2 *from = (const float2 *)p.part_o + (long long)number * parts * (BR * COLS / 2);
@@ -23,16 +24,16 @@ __device__ __forceinline__ Piece sum_of_parts(const Params &p, int number, int p
 #pragma unroll
   for (int i = 0; i < FOURS; i++) sum.o[i] = zero;
 #pragma unroll 1
-  for (int j = 0; j < parts; j += 4) {
+  for (int j = begin; j < end; j += 4) {
     float2 state = make_float2(-infinity(), 0.f);
     float4 x[4][FOURS];
-    if (real && j + t < parts) state = load_part(of_row + (j + t) * BR);
+    if (real && j + t < end) state = load_part(of_row + (j + t) * BR);
 #pragma unroll
     for (int k = 0; k < 4; k++)
 #pragma unroll
       for (int i = 0; i < FOURS; i++) {
         x[k][i] = zero;
-        if (!real || j + k >= parts) continue;
+        if (!real || j + k >= end) continue;
         const float2 *const at = from + (j + k) * (BR * COLS / 2) + i * 64;
         const float2 first = load_part(at), second = load_part(at + 32);
         x[k][i] = make_float4(first.x, first.y, second.x, second.y);
@@ -58,6 +59,39 @@ __device__ __forceinline__ Piece sum_of_parts(const Params &p, int number, int p
   return sum;
 }
 
+// The sum of the warps' shares, in their order. To be called by all warps of a block; each gets it.
+__device__ __forceinline__ Piece sum_of_shares(const Piece &own, float scale_log2) {
+  __shared__ float2 states[WARPS][32];
+  __shared__ float4 values[WARPS][FOURS][32];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  __syncthreads();  // the piece before is read
+  states[warp][lane] = make_float2(own.m, own.l);
+#pragma unroll
+  for (int i = 0; i < FOURS; i++) values[warp][i][lane] = own.o[i];
+  __syncthreads();
+  Piece sum = {-infinity(), 0.f, {}};
+#pragma unroll
+  for (int n = 0; n < WARPS; n++) sum.m = fmaxf(sum.m, states[n][lane].x);
+  const float shift = shift_of(sum.m, scale_log2);
+#pragma unroll
+  for (int i = 0; i < FOURS; i++) sum.o[i] = make_float4(0.f, 0.f, 0.f, 0.f);
+#pragma unroll
+  for (int n = 0; n < WARPS; n++) {
+    const float2 state = states[n][lane];
+    const float weight = weight_of(state.x, scale_log2, shift);
+    sum.l = fmaf(weight, state.y, sum.l);
+#pragma unroll
+    for (int i = 0; i < FOURS; i++) {
+      const float4 x = values[n][i][lane];
+      sum.o[i].x = fmaf(weight, x.x, sum.o[i].x);
+      sum.o[i].y = fmaf(weight, x.y, sum.o[i].y);
+      sum.o[i].z = fmaf(weight, x.z, sum.o[i].z);
+      sum.o[i].w = fmaf(weight, x.w, sum.o[i].w);
+    }
+  }
+  return sum;
+}
+
 //| include "work/held_columns.cu"
 
 extern "C" __global__ void __launch_bounds__($(l.merge_threads), 6) fa_fwd_merge(const __grid_constant__ Params p) {
@@ -68,15 +102,18 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads), 6) fa_fwd_merge
 //| if p.has_lengths then
   const int4 *const open = (const int4 *)p.tiles_open;
   const int4 launch = __ldcg(open);  // parts of each tile, tiles
-  const int parts = launch.x, all = launch.y * PIECES;
+  const int parts = launch.x, eights = (min(p.sq * p.group, BR) + 7) / 8, all = launch.y * eights * GROUPS;
 //| else
-  const int parts = __ldcg((const int *)p.tiles_open), tiles = (p.sq * p.group + BR - 1) / BR, all = p.b * p.hkv * tiles * PIECES;
+  const int parts = __ldcg((const int *)p.tiles_open), tiles = (p.sq * p.group + BR - 1) / BR;
+  const int eights = (min(p.sq * p.group, BR) + 7) / 8, all = p.b * p.hkv * tiles * eights * GROUPS;
 //| end
   if (parts == 1) return;  // O is there
-  const int lane = threadIdx.x % 32;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const bool many = parts >= MANY;
+  const int begin = many ? parts * warp / WARPS : 0, end = many ? parts * (warp + 1) / WARPS : parts;
 #pragma unroll 1
-  for ($(wk.steps("int", "piece", "all", l.merge_threads // 32, "(int)threadIdx.x / 32"))) {
-    const int number = piece / PIECES, eight = piece % PIECES / GROUPS, group = piece % GROUPS, row = eight * 8 + lane / 4;
+  for (int piece = many ? (int)$(wk.block) : (int)$(wk.block) * WARPS + warp; piece < all; piece += (int)$(wk.blocks) * (many ? 1 : WARPS)) {
+    const int number = piece / GROUPS / eights, eight = piece / GROUPS - number * eights, group = piece % GROUPS, row = eight * 8 + lane / 4;
     Tile where;
 //| if p.has_lengths then
     const int4 place = __ldcg(open + 1 + number);
@@ -101,7 +138,11 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads), 6) fa_fwd_merge
     if (eight * 8 >= rows) continue;
     const bool real = row < rows;
     const Sequence sequence = sequence_of(p, where.batch);
-    const Piece sums = sum_of_parts(p, number, parts, eight, group, real, $(log2_scale));
+    Piece sums = sum_of_parts(p, number, parts, begin, end, eight, group, real, $(log2_scale));
+    if (many) {
+      sums = sum_of_shares(sums, $(log2_scale));
+      if (warp > 0) continue;
+    }
     const Row at = row_of(p, where, where.row + row);
 #pragma unroll
     for (int i = 0; i < FOURS; i++) {

@@ -69,41 +69,52 @@ __device__ __forceinline__ int parts_of(int tiles, int blocks) {
 //| else
 // At least two blocks of keys are in a part of the longest tile, and all parts find room in the workspace.
 //|   if by_mean then
-// mean: blocks of a tile.
-//|   end
-__device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_blocks$(by_mean and ", int mean" or "")) {
+// mean: blocks of a tile. By whole warps: a lane tries one round, or two, the first none.
+__device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_blocks, int mean) {
+  const u32 some = max(tiles, 1), most = max(min(blocks / 2, (int)(thread_blocks * PART_TILES / some)), 1);
+//|     if l.fixed_parts then
+  return {tiles, (int)min((u32)PARTS, most)};
+//|     else
+  const u32 lane = threadIdx.x % 32, n = lane == 0 ? 1 : min(max(lane * thread_blocks / some, 1u), most);
+  // Rounds of parts as long as they are on average, and at least one of the longest tile's.
+  const u64 rounds = (tiles * n + thread_blocks - 1) / thread_blocks;
+  const u64 rest = rounds * ((u64)((mean + n - 1) / n) * BLOCK_CLOCKS + TILE_CLOCKS);
+  const u64 clocks = max(rest, (u64)((blocks + n - 1) / n) * BLOCK_CLOCKS + TILE_CLOCKS) + (n > 1 ? MERGE_CLOCKS + n * PART_CLOCKS : 0);
+  u64 least = __shfl_sync(~0u, clocks, 0);
+  u32 each = 1;
+#pragma unroll
+  for (int tried = 1; tried <= ROUNDS; tried++) {
+    const u64 other = __shfl_sync(~0u, clocks, tried);
+    const u32 parts = __shfl_sync(~0u, n, tried);
+    if (other < least) each = parts, least = other;
+  }
+  return {tiles, (int)each};
+//|     end
+}
+//|   else
+__device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_blocks) {
 //|   if l.last_round then
   const int all = tiles;
   tiles %= thread_blocks;  // of the last round
 //|   end
   const int most = tiles > 0 ? min(blocks / 2, thread_blocks * PART_TILES / tiles) : 0;
+//|   end
 //| end
 //| local function found(n)
 //|   return l.walks and n or (l.last_round and "{all, %s, %s > 1 ? all - tiles : all}" or "{tiles, %s}"):format(n, n)
 //| end
-//| if not l.near then
+//| if not l.near and not (by_mean and not l.walks) then
 //| if l.fixed_parts then
   return $(found("max(min(PARTS, most), 1)"));
 //| else
   int each = 1;
-//|   if by_mean then
-  long long least = max((long long)((tiles + thread_blocks - 1) / thread_blocks) * ((long long)mean * BLOCK_CLOCKS + TILE_CLOCKS),
-                        (long long)blocks * BLOCK_CLOCKS + TILE_CLOCKS);
-//|   else
   long long least = (long long)((tiles + thread_blocks - 1) / thread_blocks) * ((long long)blocks * BLOCK_CLOCKS + TILE_CLOCKS);
-//|   end
 #pragma unroll 1
   for (int rounds = 1; rounds <= ROUNDS; rounds++) {
     const int n = min(rounds * thread_blocks / max(tiles, 1), most);
     if (n < 2 || n == each) continue;
-//|   if by_mean then
-    // Rounds of parts as long as they are on average, and at least one of the longest tile's.
-    const long long rest = (long long)((tiles * n + thread_blocks - 1) / thread_blocks) * ((long long)((mean + n - 1) / n) * BLOCK_CLOCKS + TILE_CLOCKS);
-    const long long clocks = max(rest, (long long)((blocks + n - 1) / n) * BLOCK_CLOCKS + TILE_CLOCKS) + MERGE_CLOCKS + n * PART_CLOCKS;
-//|   else
     const long long clocks = (long long)((tiles * n + thread_blocks - 1) / thread_blocks) *
                                  ((long long)((blocks + n - 1) / n) * BLOCK_CLOCKS + TILE_CLOCKS) + MERGE_CLOCKS + n * PART_CLOCKS$(l.more_rounds and " + (long long)tiles * n * SUM_CLOCKS" or "");
-//|   end
     if (clocks < least) each = n, least = clocks;
   }
   return $(found("each"));

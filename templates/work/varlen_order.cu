@@ -82,6 +82,13 @@ struct Counts {
   int pass;
   __device__ __forceinline__ int end(int heads) const { return begin + per_head * heads; }
 };
+//| elseif l.shared then
+struct Counts {
+  int per_head;      // tiles of a head of the 32 sequences at hand
+  int begin, total;  // tiles of all heads of the sequences before these; parts of all tiles
+  int parts;         // of each tile
+  __device__ __forceinline__ int end(int heads) const { return begin + per_head * heads; }
+};
 //| else
 struct Counts {
   int per_head;      // tiles of a head of the 32 sequences at hand
@@ -211,6 +218,19 @@ struct TileOrder {
   }
 
 //| end
+//| if l.shared then
+  // Sequences are the lanes'; tiles of a head of these.
+  __device__ __forceinline__ int deal(const Levels &levels, int number) {
+    keep(LaneSequence{levels, number, p.hkv});  // few tiles of a head read the same keys, and these run side by side
+    keep(Found{-1, 0, 0});
+    return __reduce_add_sync(~0u, levels.tiles);
+  }
+  // The same of those from number `first` on.
+  __device__ __forceinline__ int gather(int first) {
+    const int number = min(first + (int)(threadIdx.x % 32), p.b);
+    return deal(levels_of(number), number);
+  }
+//| else
   // Deals sequences that have tiles to the lanes, from number `first` on; tiles of a head of these. Other sequences, as those that take one
   // token, may hold most keys of the batch: how many heads share the L2 does not depend on them.
 //| if l.walks then
@@ -220,13 +240,6 @@ struct TileOrder {
 //| end
     const int lane = (int)(threadIdx.x % 32);
     int n = 0, number = p.b;
-//| if l.shared then
-    const u32 there = __ballot_sync(~0u, levels_of(first + lane).tiles > 0);
-    if ((there & there + 1) == 0 && (there == ~0u || first + 32 >= p.b)) {  // nothing to close up
-      if (there >> lane & 1) number = first + lane;
-      first = p.b;
-    }
-//| end
 #pragma unroll 1
     for (; first < p.b && n < 32; first += 32)
 #pragma unroll 1
@@ -249,6 +262,7 @@ struct TileOrder {
     keep(Found{-1, 0, 0});
     return __reduce_add_sync(~0u, levels.tiles);
   }
+//| end
 //| end
 
 //| if l.tma then
@@ -278,7 +292,9 @@ struct TileOrder {
 //| else
     int tiles = 0, most = 0;
 //| if l.shared then
-    float sum = 0.f;  // of the tiles' levels
+    const int lane = (int)(threadIdx.x % 32);
+    Levels first = {0, 0};  // of the first 32 sequences
+    float sum = 0.f;        // of the tiles' levels
 #pragma unroll 4
 //| else
 #pragma unroll 1
@@ -287,6 +303,7 @@ struct TileOrder {
       const Levels levels = levels_of(i);
       tiles += levels.tiles;
 //| if l.shared then
+      if (i < 32) first = levels;
       sum += (float)levels.tiles * (float)levels.highest();
 //| end
       most = max(most, levels.highest());
@@ -294,19 +311,27 @@ struct TileOrder {
     Counts n = {0, 0, __reduce_add_sync(~0u, tiles) * heads(), 1};
 //| if l.split then
 //|   if l.shared then
+//|     if not l.near then
+    const float keys = (float)BR / (float)p.group;  // of a level
+    most = __reduce_max_sync(~0u, most);
 #pragma unroll
     for (int i = 16; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
-    const long long mean = (long long)(sum * (float)heads() / (float)max(n.total, 1));
-    n.parts = parts_of_launch(p, n.total, (int)((most + 1ll) * BR / p.group), (int)((mean + 1) * BR / p.group));
+    const float mean = sum * (float)heads() / (float)max(n.total, 1);
+//|     end
+    n.parts = parts_of_launch(p, n.total$(l.near and ", 0, 0" or ", (int)(((float)most + 1.f) * keys), (int)((mean + 1.f) * keys)"));
 //|   else
-    n.parts = parts_of_launch(p, n.total, (int)((most + 1ll) * BR / p.group));
+    n.parts = parts_of_launch(p, n.total, (int)((__reduce_max_sync(~0u, most) + 1ll) * BR / p.group));
 //|   end
     n.total *= n.parts;
 //| elseif l.parts then
     n.parts = parts_for(n.total, (__reduce_max_sync(~0u, most) + 1) * unit(), (int)$(wk.blocks));
     n.total *= n.parts;
 //| end
+//| if l.shared then
+    n.per_head = deal(first, min(lane, p.b));
+//| else
     keep(LaneSequence{{}, -1});  // no sequence yet: tile() deals the first
+//| end
     keep(n);
   }
 //| end
@@ -346,6 +371,19 @@ struct TileOrder {
     }
     const Counts sums = counts();
     index -= sums.begin;
+//| elseif l.shared then
+    Counts sums = counts();
+    w.parts = sums.parts;
+    w.number = (int)((u32)index / (u32)sums.parts);
+    w.part = index - w.number * sums.parts;
+    LaneSequence lanes = own();
+    while (w.number >= sums.end(heads())) {
+      sums.begin = sums.end(heads());
+      sums.per_head = gather(__shfl_sync(~0u, lanes.number, 31) + 1);
+      lanes = own();
+      keep(sums);
+    }
+    index = w.number - sums.begin;
 //| else
     while (index >= counts().end(heads())) {
       const int per_head = gather(__shfl_sync(~0u, own().number, 31) + 1);
@@ -364,6 +402,13 @@ struct TileOrder {
     index -= sums.begin;
 //|   end
 //| end
+//| if l.shared then
+    int n = p.hkv == 1 ? index : (int)((u32)index / (u32)p.hkv);
+    const int head = index - n * p.hkv;
+    const Levels levels = lanes.levels;
+    Found s = found();
+    if (s.section < 0) s.section = 0, s.level = __reduce_max_sync(~0u, levels.highest()), s.above = 0;
+//| else
 //| if (c.sections or 1) > 1 then
     const int widest = (own().width + $(c.sections - 1)) / $(c.sections);
 //| elseif l.walks then
@@ -378,6 +423,7 @@ struct TileOrder {
     const Levels levels = own().levels;
     Found s = found();
     if (at != s.section) s.section = at, s.level = __reduce_max_sync(~0u, levels.highest()), s.above = 0;
+//| end
     descend(s, levels, n);
     keep(s);
     n -= s.above;
@@ -394,7 +440,7 @@ struct TileOrder {
     }
 //| end
     const int lane = __ffs(__ballot_sync(~0u, upto > n)) - 1;
-    w.batch = __shfl_sync(~0u, own().number, lane);
+    w.batch = __shfl_sync(~0u, $(l.shared and "lanes.number" or "own().number"), lane);
 //| if l.walks then
     n -= __shfl_sync(~0u, upto - here, lane);
     const int each = __shfl_sync(~0u, levels.each, lane), tile = n / each, first = __shfl_sync(~0u, own().number_of_first, lane);
