@@ -206,6 +206,9 @@ function decode.layout(p, c, a, wide)
   local groups = c.key_warps * heads
   local l = { warps = c.row_warps * groups, ctas = c.ctas, heads = heads > 1 and heads or nil, pack = 1, pdl = a.cc >= 90, stream = true }
   l.counts = c.combine == c.named.combine.last_block and not p.has_batch_invariant
+  -- Where a warp has registers for it: Q of a block's first tile is asked for before its keys; which blocks have parts of a tile, too.
+  l.asks_early = low_bits(p, a.cc) and l.warps * c.ctas <= 12 or nil
+  l.parts_early = low_bits(p, a.cc) and not p.has_batch_invariant and l.warps * c.ctas <= 8 or nil
   l.threads = l.warps * 32
   l.chunks = round_up(p.d, 8) * p.bytes // 16
   l.chunks_v = round_up(p.dv, 8) * p.bytes // 16
@@ -307,7 +310,7 @@ function decode.layout(p, c, a, wide)
   l.ends = math.max(1, 65536 // (c.bk * groups * row_bytes(p)))
   -- No more blocks find room on an SM than the shares are made for: they would leave others without any.
   l.bytes = math.max(l.used, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)
-  l.merge_threads, l.parts_batch = 128, (c.br == 16 or heads > 1) and p.dv <= 128 and 16 or 8
+  l.merge_threads, l.parts_batch = 128, (c.br == 16 or heads > 1 or l.parts_early) and p.dv <= 128 and 16 or 8
   if p.has_batch_invariant and l.threads * c.ctas > 256 then l.parts_batch = 8 end
   l.slices = math.min(math.max(1, c.br * l.vb * 2 // l.merge_threads), 32 // (c.ctas * c.sm_shares))
   if heads > 1 then l.slices = heads * math.max(1, math.min(l.slices, 32 // (c.ctas * c.sm_shares * heads))) end
@@ -382,6 +385,7 @@ local APART_BYTES_FAST, FEW_BYTES, APART_FEW = { [1] = 1.03, [2] = 1, [4] = 0.98
 -- Rows of 64 by 64 keys there, four heads: as one piece; each for itself, which a walk of many keys brings out of step; more buffers than
 -- three, where eight heads are walked side by side by other blocks.
 local SHORT_ROWS, SHORT_FEW, SHORT_SOME, SHORT_MANY, SHORT_BUFFERS = 0.93, 0.91, 0.945, 1.1, 1.07
+local KEPT_ALL = 0.75  -- share of the L2 that holds all keys from one launch to the next
 -- walked: keys that a block has one after the other; kv: bytes of K and V.
 local function apart(p, c, a, low, walked, kv)
   if not low or p.hkv == 1 then return 1 end
@@ -402,9 +406,11 @@ local function apart(p, c, a, low, walked, kv)
     if not is_narrow(p, low) then return heads == 1 and kv < FEW_BYTES and APART_FEW or APART_BYTES_FAST[heads] end
   end
   if (c.token_rows or 0) > 0 then
+    -- Products of integers: the order of the configs is one chip's and the other's.
+    local of_integers = c.br == 4 or (c.limbs or 0) == 1
     local short = p.d <= 64 and c.bk < 64 and ROWS_SHORT_KEYS or 1
-    local short_4 = a.hbm_gbs > 4000 and low.k.bits == 4 and p.d <= 64
-    if c.br == 4 and p.d > 64 and c.bk == 16 and a.hbm_gbs > 4000 then
+    local short_4 = of_integers and low.k.bits == 4 and p.d <= 64
+    if c.br == 4 and p.d > 64 and c.bk == 16 then
       return p.b * p.hkv >= OWN_TILE * heads * a.sm_count * c.ctas and APART_OWN_TILE or APART_SHARED_TILE
     end
     if short_4 and heads == 8 and c.ctas == 2 then return c.bk == 32 and APART_ROWS_SHORT_4 or APART_TWO_LONG_4 end
@@ -413,10 +419,19 @@ local function apart(p, c, a, low, walked, kv)
       return walked < 2048 and APART_TWO_FEW_4 or APART_TWO_MANY_4
     end
     if c.br == 4 and p.d <= 64 and heads == 8 and c.ctas == 2 and c.bk == 32 and walked >= 1024 then return APART_TWO_SHORT_8 end
-    if a.hbm_gbs > 4000 then return short * ((p.d > 64 and APART_ROWS_FAST or APART_ROWS_SHORT)[heads] or 1) end
+    if of_integers or a.hbm_gbs > 4000 then return short * ((p.d > 64 and APART_ROWS_FAST or APART_ROWS_SHORT)[heads] or 1) end
     return short * (heads == 8 and 1 or low.k.bits == 4 and c.ctas > 1 and APART_ROWS_4 or APART_ROWS)
   end
   bytes = bytes and a.hbm_gbs < 4000
+  if bytes and is_narrow(p, low) then
+    -- What the L2 holds is found there whoever read it first: then fewer instructions for a key count.
+    if kv < KEPT_ALL * a.l2_bytes then
+      if c.bk == 64 then return SHORT_FEW end
+    elseif c.bk == 64 and c.br <= 8 then
+      return SHORT_MANY
+    end
+    if heads == 1 and c.kv_lanes > 1 and c.bk >= 32 and c.stages > 3 then return APART_LANES * SHORT_BUFFERS end
+  end
   if is_narrow(p, low) and not (bytes and heads == 4) then
     if heads == 1 and c.kv_lanes > 1 and few_4 then return APART_LANES_4 end
     return heads == 1 and c.kv_lanes > 1 and APART_LANES or APART[heads] or 1
@@ -500,7 +515,7 @@ local FOUR_BLOCKS = 0.82
 local function unpacking(p, c, a, l)
   local values = p.d * (l.cost_k + BESIDE) + p.dv * (l.cost_v + BESIDE)
   local warps = l.warps * c.ctas
-  local waits = l.tokens and c.br == 4 and c.ctas == 2 and TWO_BLOCKS or 1
+  local waits = l.tokens and c.br == 4 and c.ctas == 2 and a.hbm_gbs > 4000 and TWO_BLOCKS or 1
   if l.tokens and c.br == 4 and c.ctas == 4 and p.b * p.hkv >= OWN_TILE * heads_of(c) * a.sm_count * c.ctas then waits = FOUR_BLOCKS end
   return waits * warps * (OF_ITERATION + c.bk * (OF_KEY + values / 32)) / (4 * ISSUED[math.max(1, warps // 4)])
 end
@@ -522,7 +537,7 @@ function decode.work(p, c, a, l, sq)
     chain = 1.4 * chain
   end  -- not measured: unpacking stands between a load and its products
   local issue = math.max(chain, c.ctas * products) + program
-  local is_bound = a.hbm_gbs > 4000 and math.min(p.d, p.dv) > 64 and l.half and (l.low.k.bits == 4 or l.low.v.bits == 4)
+  local is_bound = (a.hbm_gbs > 4000 or decode.has_limbs(p)) and math.min(p.d, p.dv) > 64 and l.half and (l.low.k.bits == 4 or l.low.v.bits == 4)
   if is_bound and l.low.k.has_scale then
     issue = math.max(chain, unpacking(p, c, a, l)) + program
   elseif l.low and not l.widened then  -- each warp of rows unpacks all keys of its group

@@ -559,15 +559,28 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
   const Sequence sequence = sequence_of(p, walk.batch);
   const Tile tile = tile_of(p, sequence, walk);
   const int first = max((tile.first_block + walk.iteration * GROUPS) * BC, tile.range.key_lo);
+//|   if l.low then
+  // None of another block's: what begins later begins its own keys later.
+  const int keys = min(min(KEYS, tile.range.key_hi - first + 1), (walk.end - walk.iteration) * (GROUPS * BC));
+  auto lines = [&](const void *base, long long at, long long stride, int bytes, long long size) {
+    const long long step = stride * size;
+    const char *row = (const char *)base + (at + first * stride) * size + $(thread) * step;
+#pragma unroll 1
+    for (int i = $(thread); i < keys; i += $(threads), row += $(threads) * step)
+#pragma unroll
+      for (int line = 0; line < bytes; line += LINE) asm volatile("prefetch.global.L2 [%0];" ::"l"(row + line));
+  };
+//|   else
   const int keys = min(KEYS, tile.range.key_hi - first + 1);
-  auto lines = [&](const void *base, long long at, long long stride, int bytes$(l.low and ", long long size" or "")) {
+  auto lines = [&](const void *base, long long at, long long stride, int bytes) {
     const int each = (bytes + LINE - 1) / LINE;
-    const char *const from = (const char *)base + (at + first * stride) * $(l.low and "size" or "(long long)sizeof(element)");
-    const long long step = stride * $(l.low and "size" or "(long long)sizeof(element)");
+    const char *const from = (const char *)base + (at + first * stride) * (long long)sizeof(element);
+    const long long step = stride * (long long)sizeof(element);
 #pragma unroll 1
     for (int i = $(thread); i < keys * each; i += $(threads))
       asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i / each * step + i % each * LINE));
   };
+//|   end
   lines(p.k, sequence.k() + tile.kv_head * p.k_sh, p.k_ss, $(kb)$(l.low and ", sizeof(k_element)" or ""));
   lines(p.v, sequence.v() + tile.kv_head * p.v_sh, p.v_ss, $(vb)$(l.low and ", sizeof(v_element)" or ""));
 }
@@ -589,6 +602,27 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
 #pragma unroll
     for (int line = 0; line < bytes; line += LINE) asm volatile("prefetch.global.L2 [%0];" ::"l"(from + line));
   };
+//|   if l.low and paged then
+  // Pages of several rows are looked up side by side.
+  constexpr int BATCH = 4;
+#pragma unroll 1
+  for (int i = $(thread); i < keys; i += BATCH * $(threads)) {
+    u32 pages[BATCH];
+    int tokens[BATCH];
+#pragma unroll
+    for (int n = 0; n < BATCH; n++) {
+      const int key = first + min(i + n * $(threads), keys - 1), entry = (int)((u32)key / (u32)p.page_size);
+      tokens[n] = key - entry * p.page_size;
+      pages[n] = word<true>(p.page_table + (long long)walk.batch * p.page_table_stride + entry);
+    }
+#pragma unroll
+    for (int n = 0; n < BATCH; n++) {
+      if (pages[n] >= (u32)p.pages || i + n * $(threads) >= keys) continue;
+      row(p.k, pages[n] * sequence.k_page() + tokens[n] * p.k_ss + tile.kv_head * p.k_sh, K_BYTES, sizeof(k_element));
+      row(p.v, pages[n] * sequence.v_page() + tokens[n] * p.v_ss + tile.kv_head * p.v_sh, V_BYTES, sizeof(v_element));
+    }
+  }
+//|   else
 #pragma unroll 1
   for (int i = $(thread); i < keys; i += $(threads)) {
     const int key = first + i;
@@ -603,6 +637,7 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
     row(p.v, sequence.v() + key * p.v_ss + tile.kv_head * p.v_sh, $(vb)$(l.low and ", sizeof(v_element)" or ""));
 //|   end
   }
+//|   end
 }
 //| end
 //| if paged then
