@@ -53,7 +53,9 @@ __device__ __forceinline__ RunTiles run_tiles(const Params &p) {
   const int sq = (int)p.sq;
   const MaskRun run = mask_run(p, score_tile(p, sequence_of(p, 0), 0));
   RunTiles r;
-  r.first = min(run.first, sq), r.rows = run.rows < BR ? BR / run.rows * run.rows : run.rows;
+  const bool several = run.rows < BR;
+  r.first = min(several ? run.first + max(BR - run.first, 0) / run.rows * run.rows : run.first, sq);
+  r.rows = several ? BR / run.rows * run.rows : run.rows;
   r.of_first = tiles_of_rows(r.first), r.each = tiles_of_rows(r.rows);
   const int whole = (sq - r.first) / r.rows;
   r.all = r.of_first + whole * r.each + tiles_of_rows(sq - r.first - whole * r.rows);
