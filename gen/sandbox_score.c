@@ -104,7 +104,7 @@ static const char *const words[WHATS] = {
     "helpers",     "members",          "fill",       "pair",         "pair_ahead",  "ahead_row",    "ahead_at",       "bend",
     "distance",    "far_below",        "far_above",  "exponent",     "mask",        "mask_members", "mask_fill",      "mask_helpers",
     "mask_bounds", "mask_ends",        "mask_class", "mask_classes", "mask_column", "mask_row",     "mask_plane_row", "mask_plane_first",
-    "mask_staged", "mask_fill_tables", "mask_run",         "sink"
+    "mask_staged", "mask_fill_tables", "mask_run",   "sink"
 };
 
 /* n: which of what is read ahead, or of what a mask is staged in. backward: for members that the lines of BEND read. */
@@ -200,8 +200,8 @@ static void write(fa_text *out, const printed *of, what w, bool packed, bool bac
 static bool has(const printed *of, what w)
 {
     const fa_score_kernel *k = &of->kernel;
-    bool mask = w >= MASK && w <= MASK_RUN && (w != MASK_RUN || of->bounds.run >= 0) && (w != MASK_ENDS || of->bounds.exact || of->conditions.solved) &&
-                (w != MASK_CLASSES || of->conditions.solved);
+    bool mask = w >= MASK && w <= MASK_RUN && (w != MASK_RUN || of->bounds.run >= 0) &&
+                (w != MASK_ENDS || of->bounds.exact || of->conditions.solved) && (w != MASK_CLASSES || of->conditions.solved);
     bool plane = w == MASK_PLANE_ROW || w == MASK_PLANE_FIRST;
     if ((plane && of->staged.lookup < 0) || (w == MASK_STAGED && !of->staged.can))
         return false;
@@ -281,8 +281,8 @@ static void push_ahead(lua_State *L, const fa_score_kernel *k)
     }
 }
 
-/* exact, solved_in_part, two_ended, in_runs, even_runs, grain, row_grain, grained, tables; marks, marks_by_b, marks_by_h: of the problem's backward
- * pass */
+/* exact, solved_in_part, two_ended, in_runs, even_runs, grain, row_grain, grained, tables; marks, marks_by_b, marks_by_h: of the problem's
+ * backward pass */
 static void push_tiles(lua_State *L, const printed *of, const fa_problem *p)
 {
     fa_text tables = { 0 }, marks = { 0 };
