@@ -41,27 +41,8 @@ __device__ __forceinline__ int rows_of_tile(int rows, int tiles) { return (rows 
 __device__ __forceinline__ int rows_of_tile(const Params &p) { return rows_of_tile(p.sq * p.group, p.tiles); }
 //|   end
 //| if l.even_runs then
-// Tiles that begin where runs of rows do. A tile with rows of two walks the keys of both, and its warpgroups wait for each other's. A run's
-// first tile has the fewest rows, which see the fewest keys; of runs shorter than a tile one has several. Where there would be more than
-// five for four of as many rows as tiles hold, they begin anywhere.
-struct RunTiles {
-  int first, rows;          // rows of the first run, and of each other, or of some together
-  int of_first, each, all;  // tiles
-};
-__device__ __forceinline__ int tiles_of_rows(int rows) { return (rows + BR - 1) / BR; }
-__device__ __forceinline__ RunTiles run_tiles(const Params &p) {
-  const int sq = (int)p.sq;
-  const MaskRun run = mask_run(p, score_tile(p, sequence_of(p, 0), 0));
-  RunTiles r;
-  const bool several = run.rows < BR;
-  r.first = min(several ? run.first + max(BR - run.first, 0) / run.rows * run.rows : run.first, sq);
-  r.rows = several ? BR / run.rows * run.rows : run.rows;
-  r.of_first = tiles_of_rows(r.first), r.each = tiles_of_rows(r.rows);
-  const int whole = (sq - r.first) / r.rows;
-  r.all = r.of_first + whole * r.each + tiles_of_rows(sq - r.first - whole * r.rows);
-  if (4 * r.all > 5 * tiles_of_rows(sq)) r.first = sq, r.of_first = r.all = tiles_of_rows(sq);
-  return r;
-}
+//|   include "pairs/run_tiles.cu"
+
 __device__ __forceinline__ int all_tiles(const Params &p) { return run_tiles(p).all * (int)(p.hq * p.b); }
 // Side by side the tiles of all heads that are as far from the end: the keys beside their diagonals lie in the L2.
 __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
