@@ -200,8 +200,8 @@ static const score_fault faults[] = {
     { "a far block's number left out of a cut block", "wgmma_far_cut", "joined.cu", "if (one) from = far_at;", "" },
     { "P of a block that fades as it was before", "wgmma_slopes_steady", "hopper_cut_loop.cu", "            clear_operand(a);\n", "" },
     { "a block that fades with V of the one before it", "wgmma_slopes_steady", "hopper_cut_loop.cu",
-      "          if (may && all_fade(s, p, most)) {\n            wgmma_wait<0>(o);\n            release_v();",
-      "          if (may && all_fade(s, p, most)) {\n            wgmma_wait<0>(o);" },
+      "          if (may && all_fade(s, p, most)) {\n            wgmma_wait<0>();\n            release_v();",
+      "          if (may && all_fade(s, p, most)) {\n            wgmma_wait<0>();" },
     { "sums that are never looked at", "wgmma_joined_rise", "hopper_early.cu", "<= HIGHEST_SUM;", "<= 0x1p127f;" },
 };
 /* clang-format on */

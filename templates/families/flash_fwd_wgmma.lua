@@ -247,15 +247,9 @@ return masked {
       if c.bc % 32 == 0 then return true end
       return false, "half of " .. c.bc .. " keys is no multiple of 16"
     end, upto = "cluster" },
-    { "o_path", function(p, c, a)
+    { "o_path", function(p, c)
       if c.o_path == 0 then return true end
       if p.o_bytes ~= 2 then return false, "O in fp32 leaves from registers" end
-      -- Under scores the next Q waits longer for O: by a race of softcaps at d = 128 on an H100 0.96 to 0.98 of the time, and less to compile.
-      if c.o_path == c.named.o_path.tma_q and c.q_bufs == 1 and p.score and p.score.has_score and not p.has_lengths then
-        local own = { br = c.br, ctas = c.ctas, bc = c.bc, box = c.box, stages_k = c.stages_k, stages_v = c.stages_v, q_bufs = 1,
-          grid = c.grid, ahead = c.ahead, o_path = 2, parts = c.parts }
-        if places.of(p, own).bytes <= places.room(a, c) then return false, "O of a score program has room of its own" end
-      end
       if c.o_path == c.named.o_path.tma or p.dv <= round_up(p.d, c.box) then return true end
       return false, "rows of O are longer than those of Q"
     end, upto = "o_path" },
@@ -424,7 +418,9 @@ return masked {
     -- Blocks that have an SM to themselves begin as one does.
     local pair = c.ctas > 1 and (l.split or (p.sq + c.br - 1) // c.br * p.hq * p.b > a.sm_count)
     local tile = fit.tile * c.br * p.dv // 16384 + (c.grid == 0 and fit.per_tile or pair and fit.pair or fit.alone)
-    if c.o_path == 1 and c.q_bufs == 1 then tile = tile + 1500 elseif c.o_path > 0 then tile = tile - 200 end
+    -- The next Q waits for O; under scores longer, by a race of softcaps at d = 128 on an H100.
+    local waits = p.score and p.score.has_score and not p.has_lengths and 5000 or 1500
+    if c.o_path == 1 and c.q_bufs == 1 then tile = tile + waits elseif c.o_path > 0 then tile = tile - 200 end
     if few and c.o_path == 2 then tile = tile - 500 end -- no warp waits for another one's rows
     if l.reverses and l.wgs > 3 then tile = tile - 400 end -- by a race of documents with 192 and 256 rows on an H200
     if c.grid == 1 then tile = tile + 100 end

@@ -64,7 +64,7 @@
           const bool may = may_be_none(block, most);
 //|   end
           if (may && all_fade(s, p, most)) {
-            wgmma_wait<0>($(p.score and "" or "o"));
+            wgmma_wait<0>();
             release_v();
             clear_operand(a);
             continue;
