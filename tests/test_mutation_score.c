@@ -202,6 +202,11 @@ static const score_fault faults[] = {
     { "a block that fades with V of the one before it", "wgmma_slopes_steady", "hopper_cut_loop.cu",
       "          if (may && all_fade(s, p, most)) {\n            wgmma_wait<0>();\n            release_v();",
       "          if (may && all_fade(s, p, most)) {\n            wgmma_wait<0>();" },
+    { "a tile without keys whose O is not 0", "wgmma_alibi", "hopper_store.cu", "make_uint4(0, 0, 0, 0)",
+      "make_uint4(0x3f803f80, 0, 0, 0)" },
+    { "a tile without keys that has an LSE", "wgmma_alibi", "hopper_store.cu", "$(pr.keyless_lse(\"where.head\", \"query\"))", "0.f" },
+    { "a block too many passes before a tile's first", "wgmma_joined_rise", "hopper_consumer.cu", "block : keys.first; block",
+      "block : keys.first - 1; block" },
     { "sums that are never looked at", "wgmma_joined_rise", "hopper_early.cu", "<= HIGHEST_SUM;", "<= 0x1p127f;" },
 };
 /* clang-format on */
