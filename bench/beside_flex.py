@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Masks of score programs beside compiled FlexAttention, both passes, in as many processes as compile at once.
+"""Score programs beside compiled FlexAttention, both passes, in as many processes as compile at once.
 
     python3 bench/beside_flex.py [--lengths 4096,16384] [--head-dims 64,128] [--masks documents,prefix,chunked,blocks,tree]
-                                 [--processes 14] [--compile-seconds 100] [--rounds 5] [--before COMMAND] [-o flex.json]
+                                 [--programs softcap,alibi,relative,bias_bf16] [--passes forward,backward] [--processes 14]
+                                 [--compile-seconds 100] [--rounds 5] [--before COMMAND] [-o flex.json]
 
 A cell is a mask of bench/masks.py, its length and head_dim, in bf16 with heads that are 2048 wide together and 16,384 tokens: a process of
 its own, which compiles FlexAttention's kernels and fagen's, holds fagen's results against fp64 and FlexAttention's against fagen's, and
 waits. When all wait, or --compile-seconds are over, they are timed one after the other, nothing else at work: forward by CUDA graphs,
 backward as PyTorch's autograd calls FlexAttention's, some in a row, fagen's by graphs. FlexAttention has its block mask made beforehand, in
-blocks of 128 x 128 and of the function itself, and keeps the kernel options that it chooses. Each row has the bound of bench/masks.py, too,
-as the calls are in turns and, forward, each by itself. --before: a command that is run when all wait, as another benchmark.
+blocks of 128 x 128 and of the function itself, and keeps the kernel options that it chooses. Each row of a mask has the bound of
+bench/masks.py, too, as the calls are in turns and, forward, each by itself. --programs: in the place of masks, functions `score` of
+bench/scores.py under the causal mask, beside which plain causal attention is timed. --before: a command that is run when all wait, as
+another benchmark.
 """
 import argparse
 import json
@@ -31,6 +34,7 @@ def parse(argv=None):
     p.add_argument("--lengths", default="4096,16384")
     p.add_argument("--head-dims", default="64,128")
     p.add_argument("--masks", default=SHOWN)
+    p.add_argument("--programs", help="of bench/scores.py, in the place of masks")
     p.add_argument("--passes", default="forward,backward")
     p.add_argument("--processes", type=int, default=14, help="that compile at once")
     p.add_argument("--compile-seconds", type=float, default=100)
@@ -39,9 +43,11 @@ def parse(argv=None):
     p.add_argument("-o", "--json", help="all samples")
     p.add_argument("--cell", help=argparse.SUPPRESS)  # MASK,D,S: what a process is for
     o = p.parse_args(argv)
-    for name in o.masks.split(","):
-        if name not in masks.MASKS:
-            p.error(f"the mask is \"{name}\"; accepted: {', '.join(masks.MASKS)}")
+    o.named = (o.programs or o.masks).split(",")
+    known = scores.PROGRAMS if o.programs else masks.MASKS
+    for name in o.named:
+        if name not in known:
+            p.error(f"the {'program' if o.programs else 'mask'} is \"{name}\"; accepted: {', '.join(known)}")
     for name in o.passes.split(","):
         if name not in ("forward", "backward"):
             p.error(f"the pass is \"{name}\"; accepted: forward, backward")
@@ -69,54 +75,99 @@ def block_mask(name, values, b, h, n, block=128):
     return BlockMask.from_kv_blocks(*listed(some & ~every), *listed(every), BLOCK_SIZE=block, mask_mod=mod, seq_lengths=(n, n))
 
 
+class Mask:
+    """A mask of bench/masks.py: its text and operands, how far results are from fp64, and FlexAttention's call."""
+
+    def __init__(self, fa, fagen, name, b, h, s):
+        self.name, self.kind, self.s = name, fagen.NONE, s
+        self.values, self.score = masks.MASKS[name][0](b, h, s), fa.score(masks.text_of(name))
+        self.blocks = block_mask(name, self.values, b, h, s)
+
+    def apart(self, backward, tensors, made):
+        q, k, v, grad_out = tensors
+        if backward:
+            return masks.gradients_apart(self.name, self.values, q, k, v, grad_out, made)
+        return masks.apart(self.name, self.values, q, k, v, made)
+
+    def flex(self, backward, tensors):
+        import torch
+        from common import gradients
+        from torch.nn.attention.flex_attention import flex_attention
+        q, k, v, grad_out = tensors
+        if backward:
+            return gradients.flex(q, k, v, grad_out, block_mask=self.blocks)
+        call, (q, k, v) = torch.compile(flex_attention, dynamic=False), (t.transpose(1, 2) for t in (q, k, v))
+        return lambda _: call(q, k, v, block_mask=self.blocks)
+
+    def bound(self, row, made, h):
+        """What the row has besides: the time that the tiles which are not empty would take at plain attention's rate."""
+        row["tiles"] = masks.share_of_tiles(self.name, self.values, h, self.s, *masks.tile_of(row["config"]))
+        row["bound"] = statistics.median(row["plain"]) * row["tiles"] / 0.90 + 8e-6
+        row["of bound"] = statistics.median(row["seconds"]) / row["bound"]
+        if row["pass"] == "forward":
+            row.update(masks.alone(made, self.name, row["tiles"], lasts=0.25))
+
+
+class Program:
+    """The same of a function `score` of bench/scores.py, under the causal mask."""
+
+    def __init__(self, fa, fagen, name, b, h, s):
+        self.name, self.kind = name, fagen.CAUSAL
+        self.values, self.score = scores.values_of(name, b, h, s), fa.score(scores.text_of(name))
+
+    def apart(self, backward, tensors, made):
+        q, k, v, grad_out = tensors
+        if backward:
+            return scores.gradients_apart(self.name, self.values, q, k, v, grad_out, made)
+        return scores.apart(self.name, self.values, q, k, v, made)
+
+    def flex(self, backward, tensors):
+        q, k, v, grad_out = tensors
+        return scores.flex(self.name, self.values, q, k, v, grad_out if backward else None)
+
+    def bound(self, row, made, h):
+        row["share"] = statistics.median(p / t for p, t in zip(row["plain"], row["seconds"]))
+
+
 def child(o):
     """Prints `ready`, waits for a line, times, prints a row each."""
     import math
 
     from common import fagen, gradients, graphs, tournament
     import torch
-    from torch.nn.attention.flex_attention import flex_attention
     name, d, s = o.cell.split(",")
     d, s, fa = int(d), int(s), fagen.Fagen()
     h, b = scores.WIDTH // d, max(1, scores.TOKENS // s)
     torch.manual_seed(1)
-    q, k, v, grad_out = (torch.randn(b, s, h, d, device="cuda", dtype=torch.bfloat16) for _ in "qkvg")
-    values, text, ready = masks.MASKS[name][0](b, h, s), fa.score(masks.text_of(name)), []
-    shown = block_mask(name, values, b, h, s)
+    q, k, v, grad_out = tensors = [torch.randn(b, s, h, d, device="cuda", dtype=torch.bfloat16) for _ in "qkvg"]
+    what, ready = (Program if o.programs else Mask)(fa, fagen, name, b, h, s), []
     for side in o.passes.split(","):
         row, kept, calls = {"mask": name, "d": d, "s": s, "pass": side}, [], {}
         backward = side == "backward"
 
         def ours(called, **more):
             if backward:
-                calls[called] = gradients.contender(fa, fagen, q, k, v, grad_out, fagen.NONE, kept, **more)
+                calls[called] = gradients.contender(fa, fagen, q, k, v, grad_out, what.kind, kept, **more)
                 return calls[called](0)
             out = torch.empty_like(q)
-            args = fa.args(q, k, v, out, fagen.NONE, **more)
+            args = fa.args(q, k, v, out, what.kind, **more)
             kept.append((fa.give_workspace(args), args, out, more))
             calls[called] = lambda _, args=args, out=out: (fa.launch(args), out)[1]
             return calls[called](0)
         ours("plain")
-        made = ours(name, score=text, values=values)
+        made = ours(name, score=what.score, values=what.values)
         torch.cuda.synchronize()
         told = fa.explain(kept[-1][1]).splitlines()
         row["config"] = next((line.split(None, 1)[1] for line in told if line.startswith("config")), "")
-        row["tiles"] = masks.share_of_tiles(name, values, h, s, *masks.tile_of(row["config"]))
-        row["apart"] = (masks.gradients_apart(name, values, q, k, v, grad_out, made) if backward
-                        else masks.apart(name, values, q, k, v, made))
-        row["flex apart"] = math.nan
+        row["apart"], row["flex apart"] = what.apart(backward, tensors, made), math.nan
         try:
-            if backward:
-                run = gradients.flex(q, k, v, grad_out, block_mask=shown)
-                if isinstance(run, str):
-                    raise RuntimeError(run)
-                theirs, own = [t.transpose(1, 2) for t in run.run()], made[2:]
-                calls["flex"] = run
-            else:
-                call, (fq, fk, fv) = torch.compile(flex_attention, dynamic=False), (t.transpose(1, 2) for t in (q, k, v))
-                theirs, own = [call(fq, fk, fv, block_mask=shown).transpose(1, 2)], [made]
-                calls["flex"] = lambda _, call=call, fq=fq, fk=fk, fv=fv: call(fq, fk, fv, block_mask=shown)
-            row["flex apart"] = max(((x.float() - y.float()).norm() / y.float().norm()).item() for x, y in zip(theirs, own))
+            run = what.flex(backward, tensors)
+            if isinstance(run, str):
+                raise RuntimeError(run)
+            theirs = [t.transpose(1, 2) for t in (run.run() if backward else [run(0)])]
+            calls["flex"] = run
+            row["flex apart"] = max(((x.float() - y.float()).norm() / y.float().norm()).item()
+                                    for x, y in zip(theirs, made[2:] if backward else [made]))
             del theirs
         except Exception as e:  # whatever the compiler raises
             row["no flex"] = str(e).strip().splitlines()[0][:200]
@@ -133,10 +184,7 @@ def child(o):
         made = {called: run if hasattr(run, "sample") else graphs.capture(run, lasts=4e-3) for called, run in calls.items()}
         samples = scores.race(made, list(made), o.rounds)
         row["seconds"], row["plain"], row["flex"] = samples[name], samples["plain"], samples.get("flex")
-        row["bound"] = statistics.median(row["plain"]) * row["tiles"] / 0.90 + 8e-6
-        row["of bound"] = statistics.median(row["seconds"]) / row["bound"]
-        if row["pass"] == "forward":
-            row.update(masks.alone(made, name, row["tiles"], lasts=0.25))
+        what.bound(row, made, h)
         if row["flex"]:
             row["over flex"] = statistics.median(f / t for f, t in zip(row["flex"], row["seconds"]))
         print(json.dumps({**row, "device": torch.cuda.get_device_name()}), flush=True)
@@ -144,7 +192,10 @@ def child(o):
 
 def told(row):
     text = f"d={row['d']:3} s={row['s']:5} {row['mask']:10} {row['pass']:8} {statistics.median(row['seconds']) * 1e6:8.1f} us, "
-    text += f"{row['of bound']:.2f} of the bound{' (alone %.2f)' % row['of bound alone'] if 'of bound alone' in row else ''}, "
+    if "share" in row:
+        text += f"{row['share']:.3f} of plain causal, "
+    else:
+        text += f"{row['of bound']:.2f} of the bound{' (alone %.2f)' % row['of bound alone'] if 'of bound alone' in row else ''}, "
     text += f"apart {row['apart']:.1e}"
     if row.get("flex"):
         text += f", flex {statistics.median(row['flex']) * 1e6:8.1f} us, {row['over flex']:.2f} times its speed"
@@ -158,7 +209,7 @@ def main():
     o = parse()
     if o.cell:
         return child(o)
-    cells = [f"{name},{d},{s}" for s in o.lengths.split(",") for d in o.head_dims.split(",") for name in o.masks.split(",")]
+    cells = [f"{name},{d},{s}" for s in o.lengths.split(",") for d in o.head_dims.split(",") for name in o.named]
     env = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "1", "OMP_NUM_THREADS": "1"}
     begun, made, ready, rows = time.monotonic(), {}, [], []
     until = begun + o.compile_seconds
@@ -167,8 +218,9 @@ def main():
             for cell in cells[len(made):]:
                 if len(made) - len(ready) >= o.processes:
                     break
+                given = ["--programs", o.programs] if o.programs else []
                 made[cell] = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--cell", cell, "--passes", o.passes, "--rounds",
-                                               str(o.rounds)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+                                               str(o.rounds), *given], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
             left = {cell: p for cell, p in made.items() if cell not in ready}
             if not left:
                 break

@@ -6,8 +6,9 @@ libfagen and NVRTC is part of it.
     python3 bench/first_result.py [--rounds 3] [--shipped LIBRARY] [--classes dense,decode,gradients,mixed] [-o first.json]
     python3 bench/first_result.py --programs alibi,relative,t5_decoder --head-dims 64,128
 
---programs: dense causal attention with score programs that ship, each over the same without one, which is asked to be at most 1.2. Of a
-head_dim all processes are started at once, and run one after the other when each has its tensors: nothing else runs beside them.
+--programs: dense causal attention with score programs that ship, each over the same without one, which is asked to be at most 1.2: of the
+first result, and of the work of its process on the host. Of a head_dim all processes are started at once, and run one after the other, in
+turns, when each has its tensors: nothing else runs beside them.
 
 FAGEN_LIBRARY has no kernels beside it: each is rendered, compiled, loaded and run. --shipped names a libfagen.so that has
 fagen-kernels.bundle in its folder. The last column is of processes that find the disk cache of another.
@@ -37,7 +38,6 @@ def parse(argv=None):
     p.add_argument("--batch", type=int, default=4, help="sequences of 4096, beside --programs (default 4, as in bench/scores.py)")
     p.add_argument("-o", "--json", help="all times")
     p.add_argument("--one", help=argparse.SUPPRESS)
-    p.add_argument("--waits", action="store_true", help=argparse.SUPPRESS)  # beside --one
     return p.parse_args(argv)
 
 
@@ -50,11 +50,12 @@ def arguments(name):
     if name.startswith("dense"):  # dense, or dense:d:program
         _, d, program, b = (name + ":128::1" if name == "dense" else name).split(":")[:4]
         heads = 2048 // int(d)
-        q, k, v = (randn(int(b), 4096, heads, int(d)) for _ in "qkv")
         what = {"mask": 1}
         if program:
             import scores
+            torch.randn = torch.zeros  # what they hold takes no time of the kernel's that is worth its own kernels
             what.update(score=scores.text_of(program), values=scores.values_of(program, int(b), heads, 4096))
+        q, k, v = (torch.zeros(int(b), 4096, heads, int(d), device="cuda", dtype=torch.bfloat16) for _ in "qkv")
         return [q, k, v, torch.empty_like(q)], what
     if name == "gradients":
         q, k, v, o, grad_o, gq, gk, gv = (randn(1, 4096, 16, 128) for _ in range(8))
@@ -72,17 +73,16 @@ def arguments(name):
                                             "sk": 64 * pages}
 
 
-def one(name, waits):
-    """In the process that is timed. waits: its tensors are made, it writes a line, and begins when it reads one."""
+def one(name, begin=None):
+    """In the process that is timed: its tensors are made, begin() is called and its first result is there. In seconds of the clock and of
+    this process's own work on the host, which other jobs there disturb less."""
     import torch
     from common import fagen
     given, what = arguments(name)
     torch.cuda.synchronize()
-    if waits:
-        print("ready", flush=True)
-        if not sys.stdin.readline():
-            sys.exit("first_result.py: the process that was to begin this one has ended")
-    begun = time.perf_counter()
+    if begin:
+        begin()
+    begun, worked = time.perf_counter(), time.process_time()
     fa = fagen.Fagen(cache_dir=os.environ["FAGEN_CACHE_DIR"])
     created = time.perf_counter()
     if "score" in what:
@@ -90,8 +90,8 @@ def one(name, waits):
     args = fa.gradient_args(*given, **what) if name == "gradients" else fa.args(*given, **what)
     fa.launch(args)
     torch.cuda.synchronize()
-    ended = time.perf_counter()
-    print(json.dumps({"create": created - begun, "first": ended - begun, "kernel": fa.explain(args).splitlines()[:2]}))
+    ended, work = time.perf_counter(), time.process_time() - worked
+    return {"create": created - begun, "first": ended - begun, "work": work, "kernel": fa.explain(args).splitlines()[:2]}
 
 
 def run(name, cache, library=None):
@@ -102,40 +102,80 @@ def run(name, cache, library=None):
     return json.loads(ended.stdout)
 
 
-def begun(name, folder):
-    """A process that waits for a line, with a cache in the folder."""
-    env = {**os.environ, "FAGEN_CACHE_DIR": tempfile.mkdtemp(dir=folder)}
-    return subprocess.Popen([sys.executable, __file__, "--one", name, "--waits"], env=env, text=True, stdin=subprocess.PIPE,
-                            stdout=subprocess.PIPE)
+class Waiting:
+    """A process with tensors of its own and an empty cache in the folder, which waits. It is a copy of this one, in which PyTorch is there
+    and no GPU is in use yet: dozens are ready in seconds."""
+    orders_of_all = []  # a copy closes those of the others: where this process ends, all of them end
 
+    def __init__(self, name, folder):
+        self.name = name
+        (self.answers, says), (listens, self.orders) = os.pipe(), os.pipe()
+        self.orders_of_all.append(self.orders)
+        self.id = os.fork()
+        if self.id:
+            os.close(says), os.close(listens)
+            return
+        status = 1
+        try:
+            for orders in self.orders_of_all:
+                os.close(orders)
+            os.environ["FAGEN_CACHE_DIR"] = tempfile.mkdtemp(dir=folder)
 
-def first(process, name):
-    """Its first result, in seconds: nothing else runs."""
-    said, _ = process.communicate("go\n")
-    if process.returncode:
-        sys.exit(f"first_result.py: {name} ended with {process.returncode}")
-    return json.loads(said)["first"]
+            def begin():
+                os.write(says, b"ready\n")
+                if os.read(listens, 1) != b"g":
+                    os._exit(1)  # the one that was to begin it has ended
+            os.write(says, json.dumps(one(name, begin)).encode() + b"\n")
+            status = 0
+        except Exception as e:  # whatever it is: the other process goes on
+            print(f"first_result.py: {name}: {e}", file=sys.stderr, flush=True)
+        finally:
+            os._exit(status)
+
+    def line(self):
+        text = b""
+        while not text.endswith(b"\n"):
+            more = os.read(self.answers, 65536)
+            if not more:
+                sys.exit(f"first_result.py: {self.name} ended")
+            text += more
+        return text.decode().strip()
+
+    def first(self):
+        """What one() found: nothing else runs."""
+        os.write(self.orders, b"g")
+        found = json.loads(self.line())
+        os.waitpid(self.id, 0)
+        os.close(self.orders), self.orders_of_all.remove(self.orders)
+        return found
 
 
 def programs(o):
     """Of each head_dim: plain, then the programs, in turns, after a process that fills the host's cache of files."""
+    import torch  # noqa: F401: before the copies
+    from common import fagen  # noqa: F401
+    import scores  # noqa: F401
     doc = {}
     for d in o.head_dims.split(","):
         names = [f"dense:{d}:{program}:{o.batch}" for program in ["", *o.programs.split(",")]]
         found = {name: [] for name in names}
         with tempfile.TemporaryDirectory(prefix="fagen-first-") as folder:
             order = [names[0], *names * o.rounds]
-            processes = [begun(name, folder) for name in order]
-            for process, name in zip(processes, order):
-                if process.stdout.readline() != "ready\n":
-                    sys.exit(f"first_result.py: {name} ended with {process.wait()}")
-            times = [first(process, name) for process, name in zip(processes, order)]
-        for name, seconds in list(zip(order, times))[1:]:
-            found[name].append(seconds)
-        plain = statistics.median(found[names[0]])
-        for name, t in found.items():
-            print(f"d={d:4} {name.split(':')[2] or 'plain':14} {statistics.median(t):.3f} s ({min(t):.3f}-{max(t):.3f}), "
-                  f"{statistics.median(t) / plain:.2f} of plain", flush=True)
+            begun = time.monotonic()
+            waiting = [Waiting(name, folder) for name in order]
+            for process in waiting:
+                process.line()
+            print(f"{len(waiting)} processes wait after {time.monotonic() - begun:.1f} s", flush=True)
+            results = [process.first() for process in waiting]
+        for name, result in list(zip(order, results))[1:]:
+            found[name].append(result)
+        for name, of in found.items():
+            told = []
+            for key, called in (("first", "first result"), ("work", "its process's work")):  # each over plain's of the same round
+                pairs = [x[key] / plain[key] for x, plain in zip(of, found[names[0]])]
+                told.append(f"{called} {statistics.median(x[key] for x in of):.3f} s, {statistics.median(pairs):.2f} of plain "
+                            f"({min(pairs):.2f}-{max(pairs):.2f})")
+            print(f"d={d:4} {name.split(':')[2] or 'plain':14} {', '.join(told)}", flush=True)
         doc.update(found)
     return doc
 
@@ -143,7 +183,8 @@ def programs(o):
 def main():
     o = parse()
     if o.one:
-        return one(o.one, o.waits)
+        print(json.dumps(one(o.one)))
+        return
     if o.programs:
         doc = programs(o)
         if o.json:

@@ -5,9 +5,9 @@
                             [-o scores.json]
 
 The programs are those that ship, templates/pairs/programs, in bf16 with heads that are 2048 wide together and the causal mask; a dense bias
-has a matrix for each head, in bf16, the same for each sequence. Calls are CUDA graphs, sampled in turns, forward and back, each program
-with the plain call alone: at the power limit the clock is that of what ran in the last tens of milliseconds, so that beside others a call
-has the clock of its neighbours. --together: all in one race. A share is the median over the rounds of the plain time over the program's of
+has a matrix for each head, in bf16, the same for each sequence; `bias_bf16:shared` has one for all heads. Calls are CUDA graphs, sampled in
+turns, forward and back, each program with the plain call alone: at the power limit the clock is that of what ran in the last tens of
+milliseconds, so that beside others a call has the clock of its neighbours. --together: all in one race. A share is the median over the rounds of the plain time over the program's of
 the same round. Rows of the result are held against fp64 before anything is timed. --flex: the same function by
 torch.compile(flex_attention), with a causal block mask. --backward: the gradients alone, beside those of plain causal attention;
 FlexAttention's run outside of graphs.
@@ -67,6 +67,7 @@ PROGRAMS = {
     "relative": (lambda h, s: table(h, 2 * s - 1), lambda s, h, i, j, n, x: s + x[0][h, j - i + n - 1]),
     "t5_decoder": (lambda h, s: table(h, 32), lambda s, h, i, j, n, x: s + x[0][h, bucket(i - j)]),
     "bias_bf16": (bias, lambda s, h, i, j, n, x: s + x[0][0, h, i, j]),
+    "bias_bf16:shared": (lambda h, s: [bias(1, s)[0]], lambda s, h, i, j, n, x: s + x[0][0, 0, i, j]),
     "temperature": (lambda h, s: [1 + 0.1 * table(h)[0]], lambda s, h, i, j, n, x: s * x[0][h]),
     "sink": (lambda h, s: table(h), None),
     "softcap_sink": (lambda h, s: [CAP, *table(h)], lambda s, h, i, j, n, x: CAP * (s / CAP).tanh()),
@@ -86,11 +87,13 @@ def bucket(n):
 
 def values_of(name, b, h, s):
     """The operands, of h heads and s keys; b sequences share a bias."""
+    if name.endswith(":shared"):
+        return [x.expand(b, h, s, s) for x in PROGRAMS[name][0](h, s)]
     return [x.expand(b, *x.shape[1:]) if hasattr(x, "dim") and x.dim() == 4 else x for x in PROGRAMS[name][0](h, s)]
 
 
 def text_of(name):
-    with open(os.path.join(HERE, "..", "templates", "pairs", "programs", f"{name}.lua")) as f:
+    with open(os.path.join(HERE, "..", "templates", "pairs", "programs", f"{name.split(':')[0]}.lua")) as f:
         return f.read()
 
 
@@ -121,6 +124,7 @@ def flex(name, values, q, k, v, grad_out=None):
     score, n = PROGRAMS[name][1], q.shape[1]
     if name in SINKS:
         return "flex has no sink"
+    values = [x[:1, :1 if name.endswith(":shared") else None] if hasattr(x, "dim") and x.dim() == 4 else x for x in values]
     if any(hasattr(x, "numel") and x.numel() > 2 ** 31 for x in values):
         return "flex ends in an illegal address where an operand has more than 2^31 elements"  # by itself, in a process of its own
     torch._dynamo.reset()

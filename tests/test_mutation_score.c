@@ -200,8 +200,13 @@ static const score_fault faults[] = {
     { "a far block's number left out of a cut block", "wgmma_far_cut", "joined.cu", "if (one) from = far_at;", "" },
     { "P of a block that fades as it was before", "wgmma_slopes_steady", "hopper_cut_loop.cu", "            clear_operand(a);\n", "" },
     { "a block that fades with V of the one before it", "wgmma_slopes_steady", "hopper_cut_loop.cu",
-      "          if (may && all_fade(s, p, most)) {\n            wgmma_wait<0>(o);\n            release_v();",
-      "          if (may && all_fade(s, p, most)) {\n            wgmma_wait<0>(o);" },
+      "          if (may && all_fade(s, p, most)) {\n            wgmma_wait<0>();\n            release_v();",
+      "          if (may && all_fade(s, p, most)) {\n            wgmma_wait<0>();" },
+    { "a tile without keys whose O is not 0", "wgmma_alibi", "hopper_store.cu", "make_uint4(0, 0, 0, 0)",
+      "make_uint4(0x3f803f80, 0, 0, 0)" },
+    { "a tile without keys that has an LSE", "wgmma_alibi", "hopper_store.cu", "$(pr.keyless_lse(\"where.head\", \"query\"))", "0.f" },
+    { "a block too many passes before a tile's first", "wgmma_joined_rise", "hopper_consumer.cu", "block : keys.first; block",
+      "block : keys.first - 1; block" },
     { "sums that are never looked at", "wgmma_joined_rise", "hopper_early.cu", "<= HIGHEST_SUM;", "<= 0x1p127f;" },
 };
 /* clang-format on */

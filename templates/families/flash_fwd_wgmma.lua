@@ -424,7 +424,9 @@ return masked {
     -- Blocks that have an SM to themselves begin as one does.
     local pair = c.ctas > 1 and (l.split or (p.sq + c.br - 1) // c.br * p.hq * p.b > a.sm_count)
     local tile = fit.tile * c.br * p.dv // 16384 + (c.grid == 0 and fit.per_tile or pair and fit.pair or fit.alone)
-    if c.o_path == 1 and c.q_bufs == 1 then tile = tile + 1500 elseif c.o_path > 0 then tile = tile - 200 end
+    -- The next Q waits for O; under scores longer, by a race of softcaps at d = 128 on an H100.
+    local waits = p.score and p.score.has_score and not p.has_lengths and 5000 or 1500
+    if c.o_path == 1 and c.q_bufs == 1 then tile = tile + waits elseif c.o_path > 0 then tile = tile - 200 end
     if few and c.o_path == 2 then tile = tile - 500 end -- no warp waits for another one's rows
     -- Three warpgroups that see few blocks pass each other by as many as there are buffers: documents at d = 128 take 0.92 and 0.98 of the
     -- time of three of them at 4k, by races on an H200 and an H100.

@@ -30,13 +30,14 @@ return function(p, a, packed)
   -- Of one tile or two to a block a second buffer of Q costs more than it hides: 1.02 to 1.04 of the time of one in 52 pairs. O by TMA
   -- from a buffer of its own takes 0.98 to 0.99 of the time of O from registers, in 230 pairs where no tile begins early.
   local function short(c) return (p.sq + c.br - 1) // c.br * p.hq * p.b <= 2 * a.sm_count * c.ctas end
-  -- Of arrays by rows 0.98, beside two stages of them.
+  -- Of arrays by rows 0.98, beside two stages of them; of softcaps 0.96 to 0.98, from a buffer of Q's.
   local function staged_bytes(c, bc) return staged.places(p, { br = c.br, bc = bc }).bytes * staged.least end
   local function o_fits(c, bc)
     if p.o_bytes ~= 2 or not fit(c, bc, 2) then return false end
     return dense or bc * key_bytes + 2 * c.br * query_bytes + staged_bytes(c, bc) + 3072 <= places.room(a, c)
   end
   local function by_rows(bc) return p.d + p.dv <= 128 and not packed and staged.wanted(p) and staged.by_rows(p, { bc = bc }) end
+  local scored = has_score and p.score.tanh_of and not packed and not p.has_lengths
   -- Between the widest and 64 keys one more.
   local function between(last) return last >= 144 and 96 or last >= 96 and 80 or 0 end
   -- Rows between two atoms of 64 bytes, of which memory is read, take no boxes of so many: see price.hbm_speed().
@@ -50,7 +51,7 @@ return function(p, a, packed)
       stages_k = stages or 2, stages_v = stages or 2, q_bufs = two and 2 or 1, grid = cluster > 1 and "static" or "persistent",
       ahead = two and 1 or 0,
       sections = 1, cluster = cluster, rescale = steady and "steady" or "lazy_scaled", exp = 0, convert = "early",
-      o_path = o_path or (dense or by_rows(bc)) and not two and o_fits(c, bc) and "tma" or "direct",
+      o_path = o_path or (dense or by_rows(bc) or scored) and not two and o_fits(c, bc) and "tma" or "direct",
     }
   end
   -- Where a scan finds the blocks, tiles are short, and what their warpgroups see of them differs: O leaves beside the next tile, and

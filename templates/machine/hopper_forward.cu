@@ -132,6 +132,11 @@ __device__ __forceinline__ void clear_operand(u32 (&a)[NS / 2]) {
 //| end
 //| wait_sizes, wait_operands = { NS, NO }, operands
 //| include "machine/wgmma_wait.cu"
+//| if p.score and l.cuts then
+// The same of registers that nothing but products reads and writes until the next wait for them.
+template <int N>
+__device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory"); }
+//| end
 //| include "machine/hold_order.cu"
 //| if l.v_in_k or (l.q_held or 0) > 0 then
 // s = Q K^T or s += Q K^T for sixteen columns of Q and K, $(c.bc) keys; both from shared memory.

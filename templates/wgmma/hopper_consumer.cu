@@ -142,7 +142,11 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         store_part(p, where, sequence, o, state, row);
       else
 //|   end
+//|   if pr.has_score and not p.has_lengths then
+      store_zeros(p, where, row);
+//|   else
       store_rows<false>(p, where,$(sequence) o, state, row + warp_row + g, t);
+//|   end
     }
 //| elseif l.once then
 //|   local part = l.parts and "where.parts > 1 ? store_part(p, where, sequence, o, state, row)\n" .. (" "):rep(38) .. ": " or ""
@@ -251,6 +255,22 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     // A warpgroup without a row of the problem sees nothing of any block. Another way around the loops would take addresses of products out
     // of uniform registers.
 //| else
+//| local one_text = l.cuts and pr.has_score and l.masked and not l.q_lent -- what passes before a tile's first block is compiled once
+//| if one_text then
+    // Blocks that only other warpgroups see, or all that is loaded, where no row of the problem is here.
+    const bool idle = keys.idle();
+    int block = keys.loaded_hi;
+#pragma unroll 1
+    for (const int first = idle ? keys.loaded_lo - 1 : block < keys.loaded_lo ? block : keys.first; block > first; block--)
+      skip_k($(leaves)), skip_v();
+    if (idle) {
+      tiles.done(smem, true);
+      mbarrier_wait(q_full(smem, q.at, wg), q.parity);
+      release(q_empty(smem, q.at, wg));
+      q.next();
+      continue;
+    }
+//| else
     if (keys.idle()) {  // no row of the problem: all that is loaded passes
       tiles.done(smem, true);
 //| if l.q_lent then
@@ -272,6 +292,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
       continue;
     }
+//| end
 //| end
 //| local whole = pr.scans and "(code >> wg & 1) == 0" or pr.is_whole("keys")
 //| local arguments = "s, p, scored, wg_row + warp_row + g, block, t"

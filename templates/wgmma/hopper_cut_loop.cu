@@ -64,7 +64,7 @@
           const bool may = may_be_none(block, most);
 //|   end
           if (may && all_fade(s, p, most)) {
-            wgmma_wait<0>(o);
+            wgmma_wait<0>();
             release_v();
             clear_operand(a);
             continue;
@@ -84,7 +84,7 @@
           make_scores(block, true$(brings));
 //| end
           early_exponentials(s, state, $(by));
-          wgmma_wait<0>(o);
+          wgmma_wait<0>($(p.score and "" or "o"));
           release_v();
           other_exponentials(s, a, state, $(by));
 //| if l.cuts == "joins" then

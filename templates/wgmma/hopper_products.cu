@@ -2,7 +2,7 @@
 // ---- the two products of a warpgroup: S = Q K^T and O += P V, and their ping-pong ----
 //| local asm = include("machine/asm_operands.lua")
 //| -- One statement for all products of a sum where the machine code stays the same; elsewhere it was not raced.
-//| local same = l.v_in_k == nil and p.d == p.dv and (p.d == 96 or p.d == 128)
+//| local same = l.v_in_k == nil and p.d == p.dv and (p.d == 96 or p.d == 128 or p.score and p.d < 128)
 //| local products = same and asm.products or asm.products_one_by_one
 //| local held = (l.q_held or 0) > 0
 //| -- A descriptor so many steps and bytes further on, as an operand.

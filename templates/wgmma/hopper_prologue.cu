@@ -3,13 +3,14 @@
       // Prologue: S of the tile's first block, and P.
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
 //| local at = pr.scans and "code" or "block"
-//| if pr.scans then  -- which block it is says its code
+//| local one_text = l.cuts and pr.has_score and l.masked and not l.q_lent -- hopper_consumer.cu has it
+//| if pr.scans or one_text then  -- which block it is says its code
 //| elseif l.ahead and l.masked then
       int block = begun ? keys.first : keys.loaded_hi;
 //| else
       int block = keys.loaded_hi;
 //| end
-//| if l.masked then
+//| if l.masked and not one_text then
 #pragma unroll 1
       for (; block > keys.first; block--) skip_k($(l.grouped and "block, keys.loaded_lo" or "")), skip_v();
 //| end

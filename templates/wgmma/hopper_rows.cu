@@ -38,7 +38,12 @@ __device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowSta
   for (int h = 0; h < 2; h++) {
     const int query = $(l.pack == 1 and "query_of(sequence.p, row + 8 * h)" or "row + 8 * h");
     if (is_far(state[h].m, $(unit)) && sees_keys(sequence, query)$(pr.and_seen("state[h].m"))) again |= 1u << h;
-//| if l.most or l.sums then
+//| if (l.most or l.sums) and pr.has_score then
+    float taint = 0.f;  // infinite or NaN where O is, which it may be for P far above 1: fewer instructions than by integers
+#pragma unroll
+    for (int n = 0; n < $(no) / 4; n++) taint = fmaf(o[4 * n + 2 * h], 0.f, fmaf(o[4 * n + 2 * h + 1], 0.f, taint));
+    if ((taint != 0.f || !(state[h].l < infinity())) && sees_keys(sequence, query)$(pr.and_seen("state[h].m"))) again |= 1u << h;
+//| elseif l.most or l.sums then
     int top = 0;  // sums that are infinite, or no number, may be so for P far above 1
 #pragma unroll
     for (int n = 0; n < $(no) / 4; n++)

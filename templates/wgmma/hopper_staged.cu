@@ -154,7 +154,11 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
       const $(type) *const from = (const $(type) *)score_ahead$(of.node)(p, here, here.h, row + i) + key + own;
 //|     local chunk = ("n * %d"):format(abreast * 16)
 //|     if tile.swizzled then chunk = ("tile_place%d(i, own * %d + n * %d)"):format(of.node, size, abreast * 16) end
+//|     if tile.boxed then  -- what no box can hold is rare: short to compile
+#pragma unroll 1
+//|     else
 #pragma unroll
+//|     end
       for (int n = 0; n < $(chunks // abreast); n++)
         cp_async_part(to + $(chunk), from + n * $(abreast * 16 // size),
                       min(max(here.sk - key - own - n * $(abreast * 16 // size), 0) * $(size), 16));

@@ -10,7 +10,8 @@
 //| local end_of_rows = l.even_rows and "min(row_count(p, sequence), where.row + rows_of_tile(p))" or "row_count(p, sequence)"
 //| include "wgmma/hopper_rows.cu"
 
-//| local from_registers = c.o_path < 2 or p.has_lengths and not l.once
+//| local brief = c.o_path == 1 and pr.has_score and not p.has_lengths -- tiles without keys have a text that is short to compile
+//| local from_registers = c.o_path < 2 and not brief or p.has_lengths and not l.once
 //| local sequence = p.has_lengths and "sequence, " or ""
 //| if p.o_bytes == 2 and from_registers then
 //| include "tiles/gather_block.cu"
@@ -92,6 +93,19 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
     store_again(p, sequence, {query, where.head}, far);
 //|   end
   });
+}
+//| end
+//| if brief then
+// Of a tile without keys, which is rare, all O is 0. row: the warpgroup's first.
+__device__ __forceinline__ void store_zeros(const Params &p, const Tile &where, int row) {
+  const Sequence sequence = sequence_of(p, where.batch);
+  const int columns = DV / 8;  // eight of them lie in 16 bytes
+#pragma unroll 1
+  for (int i = threadIdx.x % 128; i < min(sequence.sq() - row, 64) * columns; i += 128) {
+    const long long query = row + i / columns;
+    *(uint4 *)((output *)p.o + sequence.o() + query * p.o_ss + where.head * p.o_sh + i % columns * 8) = make_uint4(0, 0, 0, 0);
+    if (i % columns == 0 && p.lse != nullptr) p.lse[sequence.lse(where.head, query)] = $(pr.keyless_lse("where.head", "query"));
+  }
 }
 //| end
 //| local late = c.o_path == 2  -- the look for them after the store: from Q's place it was 2.3 % slower where two warpgroups take turns
