@@ -41,6 +41,7 @@ struct fa_sandbox {
     int64_t spent, last;  /* steps of all runs before; that this run began with */
     int64_t cpu;          /* when the run began, by CLOCK_THREAD_CPUTIME_ID */
     int64_t look, wall;   /* when both clocks were read last, by CLOCK_MONOTONIC; how long the run has taken by that one */
+    int64_t faults;       /* runs that failed */
     int depth;            /* of includes */
     bool host_oom, long_string;
     bool timed;
@@ -225,6 +226,11 @@ void fa_sandbox_load(lua_State *L, int env, const char *text, size_t n, const ch
     lua_remove(L, -2);
 }
 
+int64_t fa_sandbox_faults(lua_State *L)
+{
+    return of(L)->faults;
+}
+
 int64_t fa_sandbox_spent(const fa_sandbox *sb)
 {
     return sb->spent + sb->last - sb->steps;
@@ -312,6 +318,7 @@ fa_status fa_sandbox_run(fa_sandbox *sb, lua_CFunction fn, void *job, const char
     int rc = lua_pcall(L, 1, 0, 1);
     uselocale(callers);
     lua_sethook(L, NULL, 0, 0);
+    sb->faults += rc != LUA_OK;
     fa_status st = rc == LUA_OK ? FA_OK : sb->host_oom ? FA_NOMEM : FA_TEMPLATE;
     if (rc == LUA_ERRMEM && sb->long_string)
         snprintf(sb->error, sizeof sb->error, "the memory limit of a string, %zu MiB, is used up", STRING_BYTES >> 20);

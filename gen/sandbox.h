@@ -32,6 +32,8 @@ int64_t fa_sandbox_spent(const fa_sandbox *sb);
  * status is FA_TEMPLATE, or FA_NOMEM where the host, not the limit, ran out. Sets no message of its own. */
 fa_status fa_sandbox_run(fa_sandbox *sb, lua_CFunction fn, void *job, const char **error);
 
+/* Inside a run. Runs that failed since it was opened. */
+int64_t fa_sandbox_faults(lua_State *L);
 /* Inside a run. Pushes a new environment: the allowed names, fresh copies, strict about undefined ones. */
 void fa_sandbox_env(lua_State *L);
 /* Takes work off the steps that are left, as much as so many instructions; raises where a limit is reached. */
