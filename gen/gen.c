@@ -183,6 +183,11 @@ fa_status fa_gen_open_lazy(fa_gen **out)
     return open_gen(out, NULL, true);
 }
 
+void fa_gen_count(fa_gen *g)
+{
+    fa_sandbox_count(g->sb);
+}
+
 fa_gen_work fa_gen_worked(const fa_gen *g)
 {
     return (fa_gen_work){ fa_sandbox_spent(g->sb), g->priced };

@@ -44,7 +44,7 @@ struct fa_sandbox {
     int64_t faults;       /* runs that failed */
     int depth;            /* of includes */
     bool host_oom, long_string;
-    bool timed;
+    bool timed, counted; /* whether time has a limit; whether each instruction is looked at */
     locale_t plain; /* "C": numbers and order must not depend on the caller's locale */
     char error[1536];
 };
@@ -247,7 +247,7 @@ fa_status fa_sandbox_open(fa_sandbox **out, lua_CFunction names)
         return fa_fail(FA_NOMEM, "no memory for a Lua state");
     }
     sb->limit = sb->last = sb->steps = FA_SANDBOX_STEPS;
-    sb->timed = true;
+    sb->timed = sb->counted = true;
     const char *error;
     fa_status st = fa_sandbox_run(sb, names, NULL, &error);
     if (st != FA_OK) {
@@ -266,7 +266,12 @@ void fa_sandbox_limit(fa_sandbox *sb, int64_t steps)
 
 void fa_sandbox_trust(fa_sandbox *sb)
 {
-    sb->timed = false;
+    sb->timed = sb->counted = false;
+}
+
+void fa_sandbox_count(fa_sandbox *sb)
+{
+    sb->counted = true;
 }
 
 void fa_sandbox_close(fa_sandbox *sb)
@@ -311,7 +316,8 @@ fa_status fa_sandbox_run(fa_sandbox *sb, lua_CFunction fn, void *job, const char
     sb->wall = 0;
     sb->host_oom = sb->long_string = false;
     locale_t callers = uselocale(sb->plain);
-    lua_sethook(L, on_count, LUA_MASKCOUNT, HOOK_EVERY);
+    if (sb->counted)
+        lua_sethook(L, on_count, LUA_MASKCOUNT, HOOK_EVERY);
     lua_pushcfunction(L, locate);
     lua_pushcfunction(L, fn);
     lua_pushlightuserdata(L, job);

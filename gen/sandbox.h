@@ -21,10 +21,14 @@ void fa_sandbox_close(fa_sandbox *sb); /* NULL is fine */
 /* Later runs get so many steps at most; for callers that run random text. */
 void fa_sandbox_limit(fa_sandbox *sb, int64_t steps);
 
-/* Later runs have no limit of time, only those of steps and memory: the library's own scripts must not fail on a slow or busy host. */
+/* Later runs have no limit of time: the library's own scripts must not fail on a slow or busy host. Nor are their instructions counted, for
+ * which Lua looks at each: a sixth of the time of a choice. What ends them is memory, of which a run has so much, freed or not, and the steps of
+ * library calls. */
 void fa_sandbox_trust(fa_sandbox *sb);
+/* Counts the instructions of later runs all the same. */
+void fa_sandbox_count(fa_sandbox *sb);
 
-/* Steps of all runs since it was opened; a run's instructions count in hundreds. */
+/* Steps of all runs since it was opened, where instructions are counted; those of a run count in hundreds. */
 int64_t fa_sandbox_spent(const fa_sandbox *sb);
 
 /* Runs fn(L) with job as its only argument, a light userdata, under fresh limits. Everything that touches the state goes
