@@ -2,6 +2,7 @@
 #include "files.h"
 #include "error.h"
 #include "templates.h"
+#include "translate.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +39,7 @@ void fa_files_close(fa_files *fs)
     for (int i = 0; i < fs->n; i++) {
         free(fs->file[i].owned);
         free(fs->file[i].path);
-        fa_text_free(&fs->file[i].code);
+        fa_translate_free(&fs->file[i]);
     }
     free(fs->dir);
     *fs = (fa_files){ 0 };

@@ -5,6 +5,7 @@
 #include "text.h"
 #include <fagen.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #define FA_FILES_MAX 512 /* the library's own, and as many of a user's folder */
 #define FA_FILE_BYTES                                                                                                \
@@ -17,7 +18,9 @@ typedef struct fa_file {
     const char *bytes;
     size_t size;
     char *owned;  /* bytes, where they were read from disk */
-    fa_text code; /* the Lua of a .cu file, once it was wanted */
+    fa_text code;  /* the Lua of a .cu file, once it was wanted */
+    uint32_t *row; /* of which that made: where its lines begin, and where the last one ends */
+    int rows;
 } fa_file;
 
 typedef struct fa_files {
