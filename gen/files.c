@@ -198,6 +198,8 @@ static fa_status from_library(fa_file *f, const fa_template_file *t)
         return fa_fail(FA_TEMPLATE, "there is no template \"%s\"", f->name);
     f->bytes = t->bytes;
     f->size = t->size;
+    if (fa_template_chunks[t - fa_template_files].size)
+        f->chunk = &fa_template_chunks[t - fa_template_files];
     if (asprintf(&f->path, "templates/%s", f->name) < 0)
         return fa_fail(FA_NOMEM, "no memory for the path of %s", f->name);
     return FA_OK;

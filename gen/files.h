@@ -2,6 +2,7 @@
  * and stays as it was for the life of the object. */
 #ifndef FA_GEN_FILES_H
 #define FA_GEN_FILES_H
+#include "chunks.h"
 #include "text.h"
 #include <fagen.h>
 #include <stdbool.h>
@@ -17,6 +18,7 @@ typedef struct fa_file {
     char *path;    /* what messages call it: "templates/pairs/mask.cu", or the override's own path */
     const char *bytes;
     size_t size;
+    const fa_template_chunk *chunk; /* bytes as Lua compiled them with the library; NULL: of a user's, or no .lua */
     char *owned;  /* bytes, where they were read from disk */
     fa_text code;  /* the Lua of a .cu file, once it was wanted */
     uint32_t *row; /* of which that made: where its lines begin, and where the last one ends */

@@ -152,16 +152,6 @@ static void on_count(lua_State *L, lua_Debug *ar)
     lua_error(L);
 }
 
-static void compile(lua_State *L, int env, const char *text, size_t n, const char *chunkname)
-{
-    env = lua_absindex(L, env);
-    fa_sandbox_charge(L, (double)n * STEPS_PER_BYTE);
-    if (luaL_loadbufferx(L, text, n, chunkname, "t") != LUA_OK)
-        lua_error(L);
-    lua_pushvalue(L, env);
-    lua_setupvalue(L, -2, 1);
-}
-
 /* The address is the key of the table of chunks in Lua's registry. */
 static const char chunks;
 
@@ -194,36 +184,44 @@ static void push_chunks(lua_State *L)
     lua_rawsetp(L, LUA_REGISTRYINDEX, &chunks);
 }
 
-/* Keeps the chunk at the top of the stack in the table at index at, by the key, and counts it at 1. */
-static void keep_chunk(lua_State *L, int at, const char *key, size_t n)
+/* Pushes the chunk of the key at the top, which it takes, in that environment. Compiled once: from text, or from what Lua made of it. */
+static void load(lua_State *L, int env, const char *bytes, size_t n, const char *chunkname, const char *mode)
 {
-    at = lua_absindex(L, at);
-    lua_pushlstring(L, key, n);
-    lua_pushvalue(L, -2);
-    lua_rawset(L, at);
-    lua_rawgeti(L, at, 1);
-    lua_pushinteger(L, lua_tointeger(L, -1) + 1);
-    lua_rawseti(L, at, 1);
-    lua_pop(L, 1);
+    env = lua_absindex(L, env);
+    int key = lua_gettop(L), at = key + 1;
+    push_chunks(L);
+    lua_pushvalue(L, key);
+    if (lua_rawget(L, at) != LUA_TFUNCTION) {
+        fa_sandbox_charge(L, (double)n * (*mode == 't' ? STEPS_PER_BYTE : STEPS_PER_BYTE_KEPT));
+        if (luaL_loadbufferx(L, bytes, n, chunkname, mode) != LUA_OK)
+            lua_error(L);
+        lua_pushvalue(L, key);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, at);
+        lua_rawgeti(L, at, 1);
+        lua_pushinteger(L, lua_tointeger(L, -1) + 1);
+        lua_rawseti(L, at, 1);
+        lua_pop(L, 1);
+    } else
+        fa_sandbox_charge(L, (double)n * STEPS_PER_BYTE_KEPT);
+    place(L, env);
+    lua_replace(L, key);
+    lua_settop(L, key);
 }
 
 void fa_sandbox_load(lua_State *L, int env, const char *text, size_t n, const char *chunkname)
 {
     XXH128_hash_t hash = XXH3_128bits_withSeed(text, n, XXH3_64bits(chunkname, strlen(chunkname)));
-    char key[sizeof hash];
-    memcpy(key, &hash, sizeof key);
     env = lua_absindex(L, env);
-    push_chunks(L);
-    lua_pushlstring(L, key, sizeof key);
-    if (lua_rawget(L, -2) == LUA_TFUNCTION) {
-        fa_sandbox_charge(L, (double)n * STEPS_PER_BYTE_KEPT);
-        place(L, env);
-    } else {
-        lua_pop(L, 1);
-        compile(L, env, text, n, chunkname);
-        keep_chunk(L, -2, key, sizeof key);
-    }
-    lua_remove(L, -2);
+    lua_pushlstring(L, (const char *)&hash, sizeof hash);
+    load(L, env, text, n, chunkname, "t");
+}
+
+void fa_sandbox_load_compiled(lua_State *L, int env, const char *bytes, size_t n, const char *chunkname)
+{
+    env = lua_absindex(L, env);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)bytes);
+    load(L, env, bytes, n, chunkname, "b");
 }
 
 int64_t fa_sandbox_faults(lua_State *L)

@@ -51,6 +51,8 @@ int fa_sandbox_nest(lua_State *L, int by);
 /* Pushes the chunk compiled from text, with the environment at index env. A text of one chunkname is compiled once: later it costs a
  * quarter of the steps. Raises Lua's syntax error. */
 void fa_sandbox_load(lua_State *L, int env, const char *text, size_t n, const char *chunkname);
+/* The same of what this Lua compiled when the library was built; the bytes stay where they are. */
+void fa_sandbox_load_compiled(lua_State *L, int env, const char *bytes, size_t n, const char *chunkname);
 /* Makes reading an absent field of the table at index an error: "<what> has no field 'x'". */
 void fa_sandbox_strict(lua_State *L, int index, const char *what);
 #endif

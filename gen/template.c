@@ -183,7 +183,9 @@ void fa_template_include(lua_State *L, int env, fa_output *o, const char *name)
         lua_pushstring(L, fa_last_error());
         lua_error(L);
     }
-    if (lua)
+    if (f->chunk)
+        fa_sandbox_load_compiled(L, env, f->chunk->bytes, f->chunk->size, chunk);
+    else if (lua)
         fa_sandbox_load(L, env, f->bytes, f->size, chunk);
     else
         fa_sandbox_load(L, env, fa_text_cstr(&f->code), f->code.n, chunk);

@@ -48,6 +48,9 @@ KINDS = (
     ("that tuning, held out", "h100", ("h100_tuned_choice_167_more",), (7.1, 13.0, 15.5), 10),
     ("what the last prices moved", "h100", ("h100_choice_moved_181",), (1.9, 7.5, 19.0), 145),
     ("few queries: those that lost most, each tuned", "h100", ("h100_tuned_few_worst",), (9.3, 17.5, 17.0), 5),
+    ("of all that were tuned in full those whose choice moved since, beside the best three of their tunings", "h100",
+     ("h100_tuned_again",), (5.5, 12.0, 16.5), 34),
+    ("a fourth full tuning", "h100", ("h100_tuned_choice_331",), (8.5, 10.0, 10.0), 3),
     ("whose last round is cut", "h100", ("h100_last_round",), (0.4, 0.5, 5.5), 26),
     ("few queries and others: those that lost to a peer on an H100", "h200", ("h200_few_lost", "h200_few_bytes"), (4.6, 12.0, 14.5), 94),
     ("few queries and unequal lengths, seeds 263 and 264", "h100", ("h100_choice_263",), (1.0, 4.0, 11.0), 170),
@@ -66,7 +69,7 @@ KINDS = (
 # Raced again by the kernels of today, in an order that each round draws: what was raced of these shapes before does not count. Before, the
 # order was one and its reverse, so that of launches of some ms one contender always had FlashAttention-2 before it and 0.83 of its time
 # (docs/experiments.md#a-bucket-as-its-longest-shape-the-last-of-two-blocks-alone-and-an-order-that-favoured).
-AGAIN = {"h200": ("h200_choice_moved_315",)}
+AGAIN = {"h200": ("h200_choice_moved_315",), "h100": ("h100_tuned_choice_167", "h100_tuned_again")}
 
 # What starts have since the recordings were made, by text of a config, and what was timed in its place: rows that keep their maximum; O by
 # TMA from a buffer of its own, which took 0.98 to 0.99 of the time; one buffer of Q in the place of two, of tiles of 64 rows; and gradients
