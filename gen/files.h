@@ -19,9 +19,9 @@ typedef struct fa_file {
     const char *bytes;
     size_t size;
     const fa_template_chunk *chunk; /* bytes as Lua compiled them with the library; NULL: of a user's, or no .lua */
-    char *owned;  /* bytes, where they were read from disk */
-    fa_text code;  /* the Lua of a .cu file, once it was wanted */
-    uint32_t *row; /* of which that made: where its lines begin, and where the last one ends */
+    char *owned;                    /* bytes, where they were read from disk */
+    fa_text code;                   /* the Lua of a .cu file, once it was wanted */
+    uint32_t *row;                  /* of which that made: where its lines begin, and where the last one ends */
     int rows;
 } fa_file;
 

@@ -34,8 +34,8 @@ static void begin(key *k, int of)
     k->of = of;
 }
 
-/* Pushes the table of all that is kept: an empty one where it is full, or a run failed since, which may have left one of them changed. False:
- * nothing is kept. */
+/* Pushes the table of all that is kept: an empty one where it is full, or a run failed since, which may have left one of them changed.
+ * False: nothing is kept. */
 static bool push_kept(lua_State *L)
 {
     if (lua_rawgetp(L, LUA_REGISTRYINDEX, &kept) != LUA_TTABLE) {
@@ -237,4 +237,3 @@ void fa_lua_args_set(lua_State *L, const fa_lua_args *fr, const char *tunable, i
     lua_pushinteger(L, value);
     lua_setfield(L, fr->c, tunable);
 }
-

@@ -45,7 +45,7 @@ struct fa_sandbox {
     int depth;            /* of includes */
     bool host_oom, long_string;
     bool timed, counted; /* whether time has a limit; whether each instruction is looked at */
-    locale_t plain; /* "C": numbers and order must not depend on the caller's locale */
+    locale_t plain;      /* "C": numbers and order must not depend on the caller's locale */
     char error[1536];
 };
 

@@ -22,8 +22,8 @@ void fa_sandbox_close(fa_sandbox *sb); /* NULL is fine */
 void fa_sandbox_limit(fa_sandbox *sb, int64_t steps);
 
 /* Later runs have no limit of time: the library's own scripts must not fail on a slow or busy host. Nor are their instructions counted, for
- * which Lua looks at each: a sixth of the time of a choice. What ends them is memory, of which a run has so much, freed or not, and the steps of
- * library calls. */
+ * which Lua looks at each: a sixth of the time of a choice. What ends them is memory, of which a run has so much, freed or not, and the
+ * steps of library calls. */
 void fa_sandbox_trust(fa_sandbox *sb);
 /* Counts the instructions of later runs all the same. */
 void fa_sandbox_count(fa_sandbox *sb);
