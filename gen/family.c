@@ -4,7 +4,6 @@
 #include "error.h"
 #include "format.h"
 #include "problem.h"
-#include "sandbox_score.h"
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -233,127 +232,6 @@ bool fa_family_widens(const fa_family *f, const fa_problem *p)
     for (int i = 0; i < 2; i++)
         reads = reads && of[i] && f->formats >> (of[i]->dtype - FA_E4M3) & 1;
     return f->widens && of[0] && !reads;
-}
-
-/* --- the tables p, c and a --- */
-
-static void set_int(lua_State *L, const char *name, int64_t v)
-{
-    lua_pushinteger(L, v);
-    lua_setfield(L, -2, name);
-}
-
-static void set_number(lua_State *L, const char *name, double v)
-{
-    lua_pushnumber(L, v);
-    lua_setfield(L, -2, name);
-}
-
-static void set_text(lua_State *L, const char *name, const char *v)
-{
-    lua_pushstring(L, v);
-    lua_setfield(L, -2, name);
-}
-
-static void set_flag(lua_State *L, const char *name, bool v)
-{
-    lua_pushboolean(L, v);
-    lua_setfield(L, -2, name);
-}
-
-/* Every field under its word, names as text; the shape as zeros where it is not to be known. And the bytes of the types. */
-static void push_fields(lua_State *L, const fa_problem *p, bool shaped)
-{
-    char text[96];
-    lua_createtable(L, 0, FA_PROBLEM_FIELD_COUNT + 5);
-    for (size_t i = 0; i < FA_PROBLEM_FIELD_COUNT; i++) {
-        const fa_problem_field *f = &fa_problem_fields[i];
-        int32_t v = f->part == FA_FIELD_CLASS || shaped ? fa_problem_get(p, f) : 0;
-        if (f->kind == FA_FIELD_NUMBER)
-            set_int(L, f->word, v);
-        else
-            set_text(L, f->word, fa_problem_field_text(text, sizeof text, f, v));
-    }
-    set_int(L, "kv_align", fa_problem_kv_align(p)); /* always a number */
-    set_int(L, "bytes", fa_dtype_bytes(p->dtype));
-    set_int(L, "o_bytes", fa_dtype_bytes(p->o_dtype));
-    set_text(L, "wide_values", fa_problem_wide_values(p) ? fa_dtype_name(fa_problem_wide_values(p)) : "");
-    set_int(L, "grad_bytes", fa_dtype_bytes(p->grad_dtype));
-    for (int32_t bit = 1; fa_feature_name(bit)[0] != '?'; bit *= 2) {
-        snprintf(text, sizeof text, "has_%s", fa_feature_name(bit));
-        for (char *s = text; *s; s++)
-            *s = *s == '-' ? '_' : *s;
-        set_flag(L, text, p->features & bit);
-    }
-    fa_sandbox_score_push(L, p);
-    lua_setfield(L, -2, "score");
-}
-
-/* asked: of which a kernel before makes the problem, or NULL. */
-static void push_problem(lua_State *L, const fa_problem *p, const fa_problem *asked, bool shaped)
-{
-    push_fields(L, p, shaped);
-    if (asked) {
-        push_fields(L, asked, shaped);
-        set_flag(L, "low", false);
-        fa_sandbox_strict(L, -1, "the problem");
-    } else
-        lua_pushboolean(L, false);
-    lua_setfield(L, -2, "low");
-    fa_sandbox_strict(L, -1, "the problem");
-}
-
-static void push_arch(lua_State *L, const fa_arch *a)
-{
-    lua_createtable(L, 0, 32);
-    set_text(L, "name", a->name);
-    set_int(L, "cc", a->cc);
-#define INT(x) set_int(L, #x, a->x)
-    INT(smem_block), INT(smem_sm), INT(smem_reserved), INT(regs_sm), INT(regs_thread), INT(threads_sm), INT(warps_sm);
-    INT(blocks_sm), INT(sm_count), INT(l2_bytes);
-#undef INT
-#define NUMBER(x) set_number(L, #x, a->x)
-    NUMBER(clock_ghz), NUMBER(mma16_flop), NUMBER(mma_tf32_flop), NUMBER(wgmma16_flop), NUMBER(ffma_flop), NUMBER(exp_rate);
-    NUMBER(issue_rate), NUMBER(smem_bytes_clk), NUMBER(l2_gbs), NUMBER(hbm_gbs);
-#undef NUMBER
-    set_flag(L, "has_cp_async", a->cc >= 80);
-    set_flag(L, "has_bf16", a->cc >= 80);
-    set_flag(L, "has_mbarrier", a->cc >= 80);
-    set_flag(L, "has_tma", a->cc >= 90);
-    set_flag(L, "has_cluster", a->cc >= 90);
-    set_flag(L, "has_wgmma", a->wgmma16_flop > 0);
-    fa_sandbox_strict(L, -1, "the arch");
-}
-
-int32_t fa_budget(const fa_arch *a, int32_t budget)
-{
-    return budget > 0 && budget < a->smem_block ? budget : a->smem_block;
-}
-
-void fa_lua_args_push(lua_State *L, fa_lua_args *fr, const fa_family *f, const fa_problem *p, const fa_arch *a, int32_t budget, bool shaped)
-{
-    luaL_checkstack(L, 16, NULL);
-    bool widens = fa_family_widens(f, p);
-    fr->asked = p;
-    fr->widened = widens ? fa_problem_widened(p) : *p;
-    fr->problem = &fr->widened;
-    push_problem(L, fr->problem, widens ? p : NULL, shaped);
-    fr->p = lua_gettop(L);
-    lua_createtable(L, 0, FA_CONFIG_MAX + 2);
-    set_text(L, "family", f->name);
-    fa_names_push(L, f);
-    lua_setfield(L, -2, "named");
-    fr->c = lua_gettop(L);
-    push_arch(L, a);
-    fr->a = lua_gettop(L);
-    fr->arch = a;
-    fr->budget = fa_budget(a, budget);
-}
-
-void fa_lua_args_set(lua_State *L, const fa_lua_args *fr, const char *tunable, int32_t value)
-{
-    lua_pushinteger(L, value);
-    lua_setfield(L, fr->c, tunable);
 }
 
 /* --- calling the family's functions --- */

@@ -96,6 +96,8 @@ typedef struct fa_lua_args {
     int32_t budget; /* effective, bytes */
 } fa_lua_args;
 
+/* Inside a run. From here on the tables p, a and c.named are made once: for families that leave them as they are, as the library's do. */
+int fa_lua_args_keep(lua_State *L);
 /* Inside a run. Pushes p (without its shape unless shaped), c (empty but for the family's name) and a. */
 /* Of a family that widens p is the problem that it computes, and p.low the one that was asked for, else false. fr stays where it is. */
 void fa_lua_args_push(lua_State *L, fa_lua_args *fr, const fa_family *f, const fa_problem *p, const fa_arch *a, int32_t budget,

@@ -2,6 +2,7 @@
 #include "files.h"
 #include "error.h"
 #include "templates.h"
+#include "translate.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +39,7 @@ void fa_files_close(fa_files *fs)
     for (int i = 0; i < fs->n; i++) {
         free(fs->file[i].owned);
         free(fs->file[i].path);
-        fa_text_free(&fs->file[i].code);
+        fa_translate_free(&fs->file[i]);
     }
     free(fs->dir);
     *fs = (fa_files){ 0 };
@@ -197,6 +198,8 @@ static fa_status from_library(fa_file *f, const fa_template_file *t)
         return fa_fail(FA_TEMPLATE, "there is no template \"%s\"", f->name);
     f->bytes = t->bytes;
     f->size = t->size;
+    if (fa_template_chunks[t - fa_template_files].size)
+        f->chunk = &fa_template_chunks[t - fa_template_files];
     if (asprintf(&f->path, "templates/%s", f->name) < 0)
         return fa_fail(FA_NOMEM, "no memory for the path of %s", f->name);
     return FA_OK;

@@ -2,9 +2,11 @@
  * and stays as it was for the life of the object. */
 #ifndef FA_GEN_FILES_H
 #define FA_GEN_FILES_H
+#include "chunks.h"
 #include "text.h"
 #include <fagen.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #define FA_FILES_MAX 512 /* the library's own, and as many of a user's folder */
 #define FA_FILE_BYTES                                                                                                \
@@ -16,8 +18,11 @@ typedef struct fa_file {
     char *path;    /* what messages call it: "templates/pairs/mask.cu", or the override's own path */
     const char *bytes;
     size_t size;
-    char *owned;  /* bytes, where they were read from disk */
-    fa_text code; /* the Lua of a .cu file, once it was wanted */
+    const fa_template_chunk *chunk; /* bytes as Lua compiled them with the library; NULL: of a user's, or no .lua */
+    char *owned;                    /* bytes, where they were read from disk */
+    fa_text code;                   /* the Lua of a .cu file, once it was wanted */
+    uint32_t *row;                  /* of which that made: where its lines begin, and where the last one ends */
+    int rows;
 } fa_file;
 
 typedef struct fa_files {

@@ -131,6 +131,15 @@ static fa_status find_families(fa_gen *g, char **lua, size_t n, char **cu, size_
     return FA_OK;
 }
 
+/* The library's own templates. */
+static fa_status trust(fa_gen *g)
+{
+    const char *error;
+    fa_sandbox_trust(g->sb);
+    fa_status st = fa_sandbox_run(g->sb, fa_lua_args_keep, NULL, &error);
+    return st == FA_OK ? st : fa_fail(st, "the Lua state did not open: %s", error);
+}
+
 static fa_status open_gen(fa_gen **out, const char *template_dir, bool lazy)
 {
     fa_gen *g = calloc(1, sizeof *g);
@@ -143,7 +152,7 @@ static fa_status open_gen(fa_gen **out, const char *template_dir, bool lazy)
     if (st == FA_OK)
         st = fa_sandbox_open(&g->sb, fa_sandbox_names_open);
     if (st == FA_OK && !g->files.dir)
-        fa_sandbox_trust(g->sb);
+        st = trust(g);
     if (st == FA_OK)
         st = fa_files_names(&g->files, ".lua", &lua, &n);
     if (st == FA_OK)
@@ -172,6 +181,11 @@ fa_status fa_gen_open(fa_gen **out, const char *template_dir)
 fa_status fa_gen_open_lazy(fa_gen **out)
 {
     return open_gen(out, NULL, true);
+}
+
+void fa_gen_count(fa_gen *g)
+{
+    fa_sandbox_count(g->sb);
 }
 
 fa_gen_work fa_gen_worked(const fa_gen *g)

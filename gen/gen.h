@@ -19,11 +19,13 @@ fa_status fa_gen_open_lazy(fa_gen **out);
 fa_status fa_gen_load_operation(fa_gen *g, int32_t op);
 fa_status fa_gen_load_family(fa_gen *g, const char *name); /* FA_OK where there is none of that name: who looks for it says so */
 
-/* What it has done so far: steps of its scripts, configs that it gave a price. */
+/* What it has done so far: configs that it gave a price, and steps of its scripts, which of the embedded ones count from fa_gen_count() on.
+ */
 typedef struct fa_gen_work {
     int64_t steps, priced;
 } fa_gen_work;
 fa_gen_work fa_gen_worked(const fa_gen *g);
+void fa_gen_count(fa_gen *g);
 
 /* The families in a fixed order: those listed by default first, of these the lower `rank`, then by name. */
 size_t fa_gen_families(const fa_gen *g);

@@ -41,10 +41,11 @@ struct fa_sandbox {
     int64_t spent, last;  /* steps of all runs before; that this run began with */
     int64_t cpu;          /* when the run began, by CLOCK_THREAD_CPUTIME_ID */
     int64_t look, wall;   /* when both clocks were read last, by CLOCK_MONOTONIC; how long the run has taken by that one */
+    int64_t faults;       /* runs that failed */
     int depth;            /* of includes */
     bool host_oom, long_string;
-    bool timed;
-    locale_t plain; /* "C": numbers and order must not depend on the caller's locale */
+    bool timed, counted; /* whether time has a limit; whether each instruction is looked at */
+    locale_t plain;      /* "C": numbers and order must not depend on the caller's locale */
     char error[1536];
 };
 
@@ -151,16 +152,6 @@ static void on_count(lua_State *L, lua_Debug *ar)
     lua_error(L);
 }
 
-static void compile(lua_State *L, int env, const char *text, size_t n, const char *chunkname)
-{
-    env = lua_absindex(L, env);
-    fa_sandbox_charge(L, (double)n * STEPS_PER_BYTE);
-    if (luaL_loadbufferx(L, text, n, chunkname, "t") != LUA_OK)
-        lua_error(L);
-    lua_pushvalue(L, env);
-    lua_setupvalue(L, -2, 1);
-}
-
 /* The address is the key of the table of chunks in Lua's registry. */
 static const char chunks;
 
@@ -193,36 +184,49 @@ static void push_chunks(lua_State *L)
     lua_rawsetp(L, LUA_REGISTRYINDEX, &chunks);
 }
 
-/* Keeps the chunk at the top of the stack in the table at index at, by the key, and counts it at 1. */
-static void keep_chunk(lua_State *L, int at, const char *key, size_t n)
+/* Pushes the chunk of the key at the top, which it takes, in that environment. Compiled once: from text, or from what Lua made of it. */
+static void load(lua_State *L, int env, const char *bytes, size_t n, const char *chunkname, const char *mode)
 {
-    at = lua_absindex(L, at);
-    lua_pushlstring(L, key, n);
-    lua_pushvalue(L, -2);
-    lua_rawset(L, at);
-    lua_rawgeti(L, at, 1);
-    lua_pushinteger(L, lua_tointeger(L, -1) + 1);
-    lua_rawseti(L, at, 1);
-    lua_pop(L, 1);
+    env = lua_absindex(L, env);
+    int key = lua_gettop(L), at = key + 1;
+    push_chunks(L);
+    lua_pushvalue(L, key);
+    if (lua_rawget(L, at) != LUA_TFUNCTION) {
+        fa_sandbox_charge(L, (double)n * (*mode == 't' ? STEPS_PER_BYTE : STEPS_PER_BYTE_KEPT));
+        if (luaL_loadbufferx(L, bytes, n, chunkname, mode) != LUA_OK)
+            lua_error(L);
+        lua_pushvalue(L, key);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, at);
+        lua_rawgeti(L, at, 1);
+        lua_pushinteger(L, lua_tointeger(L, -1) + 1);
+        lua_rawseti(L, at, 1);
+        lua_pop(L, 1);
+    } else
+        fa_sandbox_charge(L, (double)n * STEPS_PER_BYTE_KEPT);
+    place(L, env);
+    lua_replace(L, key);
+    lua_settop(L, key);
 }
 
 void fa_sandbox_load(lua_State *L, int env, const char *text, size_t n, const char *chunkname)
 {
     XXH128_hash_t hash = XXH3_128bits_withSeed(text, n, XXH3_64bits(chunkname, strlen(chunkname)));
-    char key[sizeof hash];
-    memcpy(key, &hash, sizeof key);
     env = lua_absindex(L, env);
-    push_chunks(L);
-    lua_pushlstring(L, key, sizeof key);
-    if (lua_rawget(L, -2) == LUA_TFUNCTION) {
-        fa_sandbox_charge(L, (double)n * STEPS_PER_BYTE_KEPT);
-        place(L, env);
-    } else {
-        lua_pop(L, 1);
-        compile(L, env, text, n, chunkname);
-        keep_chunk(L, -2, key, sizeof key);
-    }
-    lua_remove(L, -2);
+    lua_pushlstring(L, (const char *)&hash, sizeof hash);
+    load(L, env, text, n, chunkname, "t");
+}
+
+void fa_sandbox_load_compiled(lua_State *L, int env, const char *bytes, size_t n, const char *chunkname)
+{
+    env = lua_absindex(L, env);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)bytes);
+    load(L, env, bytes, n, chunkname, "b");
+}
+
+int64_t fa_sandbox_faults(lua_State *L)
+{
+    return of(L)->faults;
 }
 
 int64_t fa_sandbox_spent(const fa_sandbox *sb)
@@ -241,7 +245,7 @@ fa_status fa_sandbox_open(fa_sandbox **out, lua_CFunction names)
         return fa_fail(FA_NOMEM, "no memory for a Lua state");
     }
     sb->limit = sb->last = sb->steps = FA_SANDBOX_STEPS;
-    sb->timed = true;
+    sb->timed = sb->counted = true;
     const char *error;
     fa_status st = fa_sandbox_run(sb, names, NULL, &error);
     if (st != FA_OK) {
@@ -260,7 +264,12 @@ void fa_sandbox_limit(fa_sandbox *sb, int64_t steps)
 
 void fa_sandbox_trust(fa_sandbox *sb)
 {
-    sb->timed = false;
+    sb->timed = sb->counted = false;
+}
+
+void fa_sandbox_count(fa_sandbox *sb)
+{
+    sb->counted = true;
 }
 
 void fa_sandbox_close(fa_sandbox *sb)
@@ -305,13 +314,15 @@ fa_status fa_sandbox_run(fa_sandbox *sb, lua_CFunction fn, void *job, const char
     sb->wall = 0;
     sb->host_oom = sb->long_string = false;
     locale_t callers = uselocale(sb->plain);
-    lua_sethook(L, on_count, LUA_MASKCOUNT, HOOK_EVERY);
+    if (sb->counted)
+        lua_sethook(L, on_count, LUA_MASKCOUNT, HOOK_EVERY);
     lua_pushcfunction(L, locate);
     lua_pushcfunction(L, fn);
     lua_pushlightuserdata(L, job);
     int rc = lua_pcall(L, 1, 0, 1);
     uselocale(callers);
     lua_sethook(L, NULL, 0, 0);
+    sb->faults += rc != LUA_OK;
     fa_status st = rc == LUA_OK ? FA_OK : sb->host_oom ? FA_NOMEM : FA_TEMPLATE;
     if (rc == LUA_ERRMEM && sb->long_string)
         snprintf(sb->error, sizeof sb->error, "the memory limit of a string, %zu MiB, is used up", STRING_BYTES >> 20);

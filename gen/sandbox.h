@@ -21,10 +21,14 @@ void fa_sandbox_close(fa_sandbox *sb); /* NULL is fine */
 /* Later runs get so many steps at most; for callers that run random text. */
 void fa_sandbox_limit(fa_sandbox *sb, int64_t steps);
 
-/* Later runs have no limit of time, only those of steps and memory: the library's own scripts must not fail on a slow or busy host. */
+/* Later runs have no limit of time: the library's own scripts must not fail on a slow or busy host. Nor are their instructions counted, for
+ * which Lua looks at each: a sixth of the time of a choice. What ends them is memory, of which a run has so much, freed or not, and the
+ * steps of library calls. */
 void fa_sandbox_trust(fa_sandbox *sb);
+/* Counts the instructions of later runs all the same. */
+void fa_sandbox_count(fa_sandbox *sb);
 
-/* Steps of all runs since it was opened; a run's instructions count in hundreds. */
+/* Steps of all runs since it was opened, where instructions are counted; those of a run count in hundreds. */
 int64_t fa_sandbox_spent(const fa_sandbox *sb);
 
 /* Runs fn(L) with job as its only argument, a light userdata, under fresh limits. Everything that touches the state goes
@@ -32,6 +36,8 @@ int64_t fa_sandbox_spent(const fa_sandbox *sb);
  * status is FA_TEMPLATE, or FA_NOMEM where the host, not the limit, ran out. Sets no message of its own. */
 fa_status fa_sandbox_run(fa_sandbox *sb, lua_CFunction fn, void *job, const char **error);
 
+/* Inside a run. Runs that failed since it was opened. */
+int64_t fa_sandbox_faults(lua_State *L);
 /* Inside a run. Pushes a new environment: the allowed names, fresh copies, strict about undefined ones. */
 void fa_sandbox_env(lua_State *L);
 /* Takes work off the steps that are left, as much as so many instructions; raises where a limit is reached. */
@@ -45,6 +51,8 @@ int fa_sandbox_nest(lua_State *L, int by);
 /* Pushes the chunk compiled from text, with the environment at index env. A text of one chunkname is compiled once: later it costs a
  * quarter of the steps. Raises Lua's syntax error. */
 void fa_sandbox_load(lua_State *L, int env, const char *text, size_t n, const char *chunkname);
+/* The same of what this Lua compiled when the library was built; the bytes stay where they are. */
+void fa_sandbox_load_compiled(lua_State *L, int env, const char *bytes, size_t n, const char *chunkname);
 /* Makes reading an absent field of the table at index an error: "<what> has no field 'x'". */
 void fa_sandbox_strict(lua_State *L, int index, const char *what);
 #endif

@@ -1,6 +1,7 @@
 /* template: two constructs, `//|` lines and $(values); all else is verbatim. */
 #include "template.h"
 #include "error.h"
+#include "translate.h"
 #include <lauxlib.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,109 +12,6 @@
 #define BYTES_PER_STEP 4       /* of text that is written */
 #define OUTPUT_BYTES (2 << 20) /* of one rendered text, and four times as many with its #line */
 #define INDENT_MOST 64         /* columns */
-
-/* --- from template to Lua, line by line --- */
-
-static void quote(fa_text *out, const char *s, size_t n)
-{
-    fa_text_str(out, "\"");
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)s[i];
-        if (c == '"' || c == '\\')
-            fa_text_fmt(out, "\\%c", c);
-        else if (c < 32 || c > 126)
-            fa_text_fmt(out, "\\%03u", c);
-        else
-            fa_text_add(out, s + i, 1);
-    }
-    fa_text_str(out, "\"");
-}
-
-/* The end of the expression that begins at s, its closing parenthesis; NULL where the line ends first or a Lua comment
- * begins. Strings are stepped over. */
-static const char *closing(const char *s, const char *end)
-{
-    int depth = 1;
-    for (; s < end; s++) {
-        if (*s == '"' || *s == '\'') {
-            char q = *s++;
-            while (s < end && *s != q)
-                s += 1 + (*s == '\\');
-            if (s >= end)
-                return NULL;
-        } else if (*s == '-' && s + 1 < end && s[1] == '-') {
-            return NULL;
-        } else if (*s == '(') {
-            depth++;
-        } else if (*s == ')' && !--depth) {
-            return s;
-        }
-    }
-    return NULL;
-}
-
-static fa_status text_line(fa_text *out, const fa_file *f, int index, int line, const char *s, const char *end)
-{
-    fa_text_fmt(out, ";__line(%d,%d", line, index);
-    const char *from = s;
-    while (s < end) {
-        const char *dollar = memchr(s, '$', (size_t)(end - s));
-        if (!dollar || dollar + 1 >= end) {
-            s = end;
-        } else if (dollar[1] == '$' && dollar + 2 < end && dollar[2] == '(') {
-            fa_text_str(out, ",");
-            quote(out, from, (size_t)(dollar - from));
-            from = dollar + 1;
-            s = dollar + 3;
-        } else if (dollar[1] == '(') {
-            const char *expr = dollar + 2, *close = closing(expr, end);
-            if (!close)
-                return fa_fail(FA_TEMPLATE, "templates/%s:%d: '$(' is not closed on its line", f->name, line);
-            if (dollar > from) {
-                fa_text_str(out, ",");
-                quote(out, from, (size_t)(dollar - from));
-            }
-            fa_text_str(out, ",__value((");
-            fa_text_add(out, expr, (size_t)(close - expr));
-            fa_text_str(out, "),");
-            quote(out, expr, (size_t)(close - expr));
-            fa_text_str(out, ")");
-            from = s = close + 1;
-        } else {
-            s = dollar + 1;
-        }
-    }
-    if (from < end) {
-        fa_text_str(out, ",");
-        quote(out, from, (size_t)(end - from));
-    }
-    fa_text_str(out, ");"); /* closed on both sides: neither a line before nor one that begins with '(' can run into it */
-    return FA_OK;
-}
-
-/* The Lua of a template: one line for one line. Appends to out. FA_TEMPLATE for an unclosed $( and the like. */
-static fa_status lua_of(fa_text *out, const fa_file *f, int index)
-{
-    const char *s = f->bytes, *end = f->bytes + f->size;
-    for (int line = 1; s < end; line++) {
-        const char *nl = memchr(s, '\n', (size_t)(end - s)), *stop = nl ? nl : end, *word = s;
-        if (line > 1)
-            fa_text_str(out, "\n");
-        if (stop > s && stop[-1] == '\r')
-            stop--;
-        while (word < stop && (*word == ' ' || *word == '\t'))
-            word++;
-        if (stop - word >= 3 && !memcmp(word, "//|", 3)) {
-            fa_text_add(out, word + 3, (size_t)(stop - word - 3));
-        } else {
-            fa_status st = text_line(out, f, index, line, s, stop);
-            if (st != FA_OK)
-                return st;
-        }
-        s = nl ? nl + 1 : end;
-    }
-    return out->oom ? fa_fail(FA_NOMEM, "no memory to translate %s", f->path) : FA_OK;
-}
 
 /* --- what the translated chunk calls --- */
 
@@ -181,21 +79,57 @@ static void follow(fa_output *o, const char *s, size_t n)
     o->continued = n >= 2 && s[n - 2] == '\\';
 }
 
-/* __line(line, file, piece...): writes one line. */
+/* The line of a template, without its end; nothing where there is no such line. False: there is no such file. */
+static bool row_of(const fa_output *o, int file, int line, const char **s, size_t *n)
+{
+    if (file < 0 || file >= o->files->n || line < 1)
+        return false;
+    const fa_file *f = &o->files->file[file];
+    bool there = line <= f->rows;
+    *s = there ? f->bytes + f->row[line - 1] : "";
+    *n = there ? f->row[line] - f->row[line - 1] : 0;
+    *n -= *n && (*s)[*n - 1] == '\n';
+    *n -= *n && (*s)[*n - 1] == '\r';
+    return true;
+}
+
+/* The piece at argument *at, which moves past it: columns of the line, or text. */
+static const char *piece(lua_State *L, const char *row, size_t columns, int *at, size_t *n)
+{
+    if (!lua_isinteger(L, *at))
+        return luaL_checklstring(L, (*at)++, n);
+    lua_Integer from = lua_tointeger(L, *at), to = lua_tointeger(L, *at + 1);
+    if (from < 0 || to < from || to > (lua_Integer)columns)
+        luaL_error(L, "__line is not for scripts");
+    *at += 2;
+    *n = (size_t)(to - from);
+    return row + from;
+}
+
+static void add_piece(fa_output *o, const char *s, size_t n, bool first)
+{
+    if (first && *s != '#')
+        fa_text_fill(&o->text, ' ', (size_t)o->indent);
+    fa_text_add(&o->text, s, n);
+}
+
+/* __line(line, file, piece...): writes one line, or without pieces the template's own. */
 static int put_line(lua_State *L)
 {
     fa_output *o = lua_touserdata(L, lua_upvalueindex(1));
     int line = (int)lua_tointeger(L, 1), file = (int)lua_tointeger(L, 2), top = lua_gettop(L);
-    size_t start = o->text.n, n;
-    if (file < 0 || file >= o->files->n || line < 1) /* a script can name what the translation names */
+    size_t start = o->text.n, n, columns;
+    const char *row, *s;
+    if (!row_of(o, file, line, &row, &columns)) /* a script can name what the translation names */
         return luaL_error(L, "__line is not for scripts");
     if (o->closed)
         return luaL_error(L, "text where none can be written");
-    if (top >= 3 && *luaL_checkstring(L, 3) != '#')
-        fa_text_fmt(&o->text, "%*s", o->indent, "");
-    for (int i = 3; i <= top; i++) {
-        const char *s = luaL_checklstring(L, i, &n);
-        fa_text_add(&o->text, s, n);
+    if (top < 3 && columns)
+        add_piece(o, row, columns, true);
+    for (int i = 3; i <= top;) {
+        bool first = i == 3;
+        s = piece(L, row, columns, &i, &n);
+        add_piece(o, s, n, first);
     }
     fa_text_add(&o->text, "\n", 1);
     fa_sandbox_charge(L, (double)(o->text.n - start) / BYTES_PER_STEP); /* of a blank line, which is dropped, too */
@@ -203,7 +137,7 @@ static int put_line(lua_State *L)
         fa_sandbox_no_memory(L, "the text");
     if (o->text.n > OUTPUT_BYTES || o->lined.n > 4 * OUTPUT_BYTES)
         return luaL_error(L, "the text is longer than %d bytes", OUTPUT_BYTES);
-    const char *s = o->text.s + start;
+    s = o->text.s + start;
     n = o->text.n - start;
     bool blank = is_blank(s, n), adjacent = o->at_file == file && o->at_line + 1 == line;
     o->at_file = file;
@@ -245,12 +179,13 @@ void fa_template_include(lua_State *L, int env, fa_output *o, const char *name)
     if (fa_sandbox_nest(L, 0) >= DEPTH)
         luaL_error(L, "include \"%s\": more than %d deep", name, DEPTH);
     snprintf(chunk, sizeof chunk, "@templates/%s", f->name);
-    if (!lua && !f->code.s && fa_sandbox_reason(L, lua_of(&f->code, f, index)) != FA_OK) {
-        fa_text_free(&f->code);
+    if (!lua && !f->code.s && fa_sandbox_reason(L, fa_translate(f, index)) != FA_OK) {
         lua_pushstring(L, fa_last_error());
         lua_error(L);
     }
-    if (lua)
+    if (f->chunk)
+        fa_sandbox_load_compiled(L, env, f->chunk->bytes, f->chunk->size, chunk);
+    else if (lua)
         fa_sandbox_load(L, env, f->bytes, f->size, chunk);
     else
         fa_sandbox_load(L, env, fa_text_cstr(&f->code), f->code.n, chunk);

@@ -37,6 +37,15 @@ void fa_text_add(fa_text *t, const char *s, size_t n)
     t->s[t->n] = 0;
 }
 
+void fa_text_fill(fa_text *t, char c, size_t n)
+{
+    if (!n || !reserve(t, n))
+        return;
+    memset(t->s + t->n, c, n);
+    t->n += n;
+    t->s[t->n] = 0;
+}
+
 void fa_text_str(fa_text *t, const char *s)
 {
     fa_text_add(t, s, strlen(s));
@@ -45,12 +54,17 @@ void fa_text_str(fa_text *t, const char *s)
 void fa_text_vfmt(fa_text *t, const char *fmt, va_list ap)
 {
     va_list measured;
+    size_t room = t->oom || !t->s ? 0 : t->cap - t->n;
     va_copy(measured, ap);
-    int n = vsnprintf(NULL, 0, fmt, measured);
+    int n = vsnprintf(room ? t->s + t->n : NULL, room, fmt, measured);
     va_end(measured);
-    if (n < 0 || !reserve(t, (size_t)n))
-        return;
-    vsnprintf(t->s + t->n, (size_t)n + 1, fmt, ap);
+    if (n < 0 || (size_t)n >= room) {
+        if (t->s && t->n < t->cap)
+            t->s[t->n] = 0; /* what did not fit is begun again */
+        if (n < 0 || !reserve(t, (size_t)n))
+            return;
+        vsnprintf(t->s + t->n, (size_t)n + 1, fmt, ap);
+    }
     t->n += (size_t)n;
 }
 

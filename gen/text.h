@@ -13,6 +13,7 @@ typedef struct fa_text {
 } fa_text;
 
 void fa_text_add(fa_text *t, const char *s, size_t n);
+void fa_text_fill(fa_text *t, char c, size_t n); /* n times c */
 void fa_text_str(fa_text *t, const char *s);
 void fa_text_fmt(fa_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void fa_text_vfmt(fa_text *t, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));

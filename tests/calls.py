@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 FOR_TESTS = set("""
-fa_gen_worked fa_pairs_key_blocks fa_pairs_query_blocks fa_sandbox_limit
+fa_gen_count fa_gen_worked fa_pairs_key_blocks fa_pairs_query_blocks fa_sandbox_limit
 fa_case_make_of fa_case_seen fa_measure fa_number_from_bf16 fa_number_to_bf16 fa_reference_add fa_trial_args
 fa_spread_name fa_trial_alone fa_trial_sequences
 fa_archive_free fa_archive_unpack fa_wait_rule

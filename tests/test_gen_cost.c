@@ -550,6 +550,7 @@ Test(cost, steps_do_not_grow_with_lengths, .timeout = 120)
     bool priced[3][4] = { 0 };
     fa_gen *g;
     cr_assert_eq(fa_gen_open(&g, NULL), FA_OK, "%s", fa_last_error());
+    fa_gen_count(g);
     for (size_t n = 0; n < fa_gen_families(g) * 2 * 4 * 3; n++) {
         const char *family = fa_gen_family(g, n / 24);
         const fa_arch *a = fa_arch_find(n & 1 ? "h200" : "sm_80");
@@ -599,6 +600,7 @@ Test(cost, two_kernels_in_one_are_asked_once)
     const fa_arch *a = fa_arch_find("h200");
     fa_gen *g;
     cr_assert_eq(fa_gen_open(&g, NULL), FA_OK, "%s", fa_last_error());
+    fa_gen_count(g);
     for (int i = 0; i < 2; i++) {
         fa_space s;
         int64_t before = fa_sandbox_spent(g->sb);

@@ -78,6 +78,7 @@ static fa_gen *shared;
 static void open_shared(void)
 {
     cr_assert_eq(fa_gen_open_lazy(&shared), FA_OK);
+    fa_gen_count(shared);
 }
 
 static void close_shared(void)
@@ -478,6 +479,7 @@ Test(runtime_choose, the_first_choice_loads_what_it_needs)
     fa_problem p = problem("bf16,d=64,mask=causal,b=1,hq=32,hkv=32,sq=16384,sk=16384");
     cr_assert_eq(fa_gen_open_lazy(&g), FA_OK);
     cr_expect_lt(fa_gen_worked(g).steps, 1000000, "%lld steps", (long long)fa_gen_worked(g).steps);
+    fa_gen_count(g);
     config_of(g, &p, &a, text);
     cr_expect_eq(fa_gen_families(g), 1 + 25, "names are known");
     cr_expect_lt(fa_gen_worked(g).steps, 1500000, "%lld steps", (long long)fa_gen_worked(g).steps);

@@ -26,7 +26,7 @@ static double error_of(const fa_problem *p)
         bool few, lengths;
         double error;
     } rows[] = {
-        { FA_FORWARD, false, false, 0.12 }, { FA_FORWARD, true, false, 0.25 },   { FA_FORWARD, false, true, 0.20 },
+        { FA_FORWARD, false, false, 0.08 }, { FA_FORWARD, true, false, 0.25 },   { FA_FORWARD, false, true, 0.20 },
         { FA_FORWARD, true, true, 0.25 },   { FA_BACKWARD, false, false, 0.20 },
     };
     bool few = p->op == FA_FORWARD && fa_problem_few_rows(p), lengths = p->op == FA_FORWARD && p->features & FA_FEATURE_LENGTHS;

@@ -13,15 +13,16 @@ local edges = include "pairs/edges.lua"
 return function(p, a, packed)
   local list = {}
   local scans = p.score and edges.scans(p)
-  -- Where rows that keep their maximum were raced and gained: without a score up to d = 128, in windows up to 96; with one, numbers by
-  -- key - query up to d = 128, others up to 64, and biases at 64 and 128.
+  -- Where rows that keep their maximum were raced and gained: without a score up to d = 128, in windows of 512 keys and more; with one,
+  -- numbers by key - query up to d = 128, others up to 64, and biases at 64 and 128.
   local has_score = p.score and p.score.has_score or false
   local of = has_score and p.score.arrays[1]
   local adds = of and of.diagonal or has_score and p.score.of_distance
-  local raced = p.d + p.dv <= (has_score and not adds and 128 or edges.cuts_left(p) and 192 or 256)
+  local raced = p.d + p.dv <= (has_score and not adds and 128 or edges.cuts_left(p) and p.score and 192 or 256)
   if of and of.by_row and not of.diagonal then raced = p.d + p.dv <= 128 or p.d + p.dv > 192 end
   if edges.walks(p) and not has_score and p.d + p.dv <= 256 then raced = true end
   local steady = p.dtype == "bf16" and not p.has_lengths and keeps_maxima(p) and raced
+    and (not edges.left(p) or edges.long_window(p))
   local dense = not p.has_lengths and not p.score and p.d == p.dv -- what was raced in full
   local rows = packed and p.sq * (p.hq // p.hkv) or p.sq
   -- Whether two buffers of each of K and V, and so many of Q, find room.

@@ -5,6 +5,8 @@ local edges = {}
 -- Each row sees keys up to one of its own; from one of its own on.
 function edges.right(p) return p.mask ~= "none" end
 function edges.left(p) return p.mask == "window" end
+-- Whether a row sees so many keys before it that what its first block had weighs little.
+function edges.long_window(p) return edges.left(p) and p.window >= 512 end
 -- A later row sees all that an earlier one does, and more: tiles of rows become longer, tiles of keys shorter.
 function edges.grow(p) return edges.right(p) and not edges.left(p) end
 
