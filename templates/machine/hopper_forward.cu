@@ -1,4 +1,4 @@
-//| needs "c.bc c.box c.cluster c.o_path l.begins? l.fades? l.joined? l.o_regs l.persistent? l.q_held? l.v_in_k?"
+//| needs "c.bc c.box c.cluster c.o_path l.begins? l.cuts? l.fades? l.joined? l.o_regs l.persistent? l.q_held? l.v_in_k?"
 //| if l.persistent and include("pairs/edges.lua").walks(p) then
 // Brings a box into the L2.
 __device__ __forceinline__ void tma_load_l2(const TensorMap &map, int column, int sequence, int head, int batch) {
