@@ -224,9 +224,10 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     double rows = rows_of(p, pack);
     double groups = w->group > 0 ? fmax(1, w->rows / s->cluster / w->group) : 1;
     double walked = w->group > 0 && v.all > 0 ? v.groups / (v.all * groups * s->cluster) : 1;
-    if (w->even > 0 && v.longest == v.shortest)
-        walked = held(w, ceil(rows / tiles));
-    double most = w->group > 0 && fa_step_row_tile(s) ? held(w, fmin(rows, w->rows)) : walked;
+    if (w->even > 0 && w->group > 0) /* counted as if the last tile had what is left */
+        walked = fmin(1, walked * tiles * ceil(ceil(rows / tiles) / w->group) / ceil(rows / w->group));
+    double high = w->even > 0 ? ceil(rows / tiles) : fmin(rows, w->rows);
+    double most = w->group > 0 && fa_step_row_tile(s) ? held(w, high) : walked;
     /* A warp has the matrix unit and the issue slots of its own scheduler: fewer warps than schedulers leave the others idle. */
     double lone = fmax(1, SCHEDULERS / (s->threads / 32.0)), together = fmax(1, lone / sharing);
     double units = fmax(matrix, other) + shows * fmin(matrix, other);

@@ -78,8 +78,11 @@ local function convert(packed)
     local steady = c.rescale > 3
     if c.convert == 1 and not steady then return true end
     -- P is as large as its row's sum, which fp16 could not hold.
-    if steady and (p.dtype ~= "bf16" or p.has_lengths and p.score or c.parts) then
-      return false, "rows that keep their maximum are for bf16 without parts, and with lengths without a score program"
+    if steady and (p.dtype ~= "bf16" or p.has_lengths and p.score) then
+      return false, "rows that keep their maximum are for bf16, and with lengths without a score program"
+    end
+    if steady and c.parts and (p.has_lengths or p.has_batch_invariant or p.score) then
+      return false, "rows of parts keep their maximum in dense batches, without a score program"
     end
     if steady and not keeps_maxima(p) then return false, "under this score program rows do not keep their maximum" end
     if steady and c.convert == 1 then return true end
