@@ -13,6 +13,7 @@
 enum { LSE = FA_TENSORS };
 
 #define WGMMA "flash_fwd_wgmma:ctas=1,feeder=40,sections=1,cluster=1,exp=0,"
+#define SPLIT "split_wgmma:ctas=1,feeder=40,q_bufs=1,ahead=0,sections=1,cluster=1,rescale=4,exp=0,convert=1,o_path=0,"
 #define DECODE "ctas=1,kv_lanes=1,sm_shares=1,min_turns=1"
 static const struct {
     const char *types, *features, *config;
@@ -62,7 +63,8 @@ static const struct {
     { "bf16,d=64", "lengths",
       WGMMA "br=64,bc=64,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=0,convert=1,grid=2,rescale=4,o_path=2", 60, 400, true },
     { "bf16,d=72", "lengths",
-      WGMMA "br=64,bc=48,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=0,convert=1,grid=2,rescale=4,o_path=2", 60, 400, true },
+      WGMMA "br=64,bc=48,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=0,convert=1,grid=2,rescale=4,o_path=2", 60, 400, true },    { "bf16,d=64", "", SPLIT "br=64,bc=64,box=64,stages_k=2,stages_v=2,schedule=0,grid=2,parts=3,combine=1", 45, 400, true },
+    { "bf16,d=72", "", SPLIT "br=128,bc=48,box=16,stages_k=2,stages_v=2,schedule=1,grid=1,parts=3,combine=0", 60, 400, true },
 };
 
 /* Inputs: multiples of 1/8 out of a seed, so that products are exact, and what is out of the ordinary. */
@@ -153,7 +155,7 @@ static void launch(int kernel, const char *mask, inputs *in, outcome *out)
 {
     char text[200];
     const char *features = kernels[kernel].features;
-    const int sms = keeps_maximum(kernel) && *features ? 8 : 2; /* so many that tiles come in parts */
+    const int sms = keeps_maximum(kernel) && (*features || strstr(kernels[kernel].config, "parts=")) ? 8 : 2; /* so many that tiles come in parts */
     fa_context *ctx = kernels[kernel].hopper ? test_hopper_context(templates, NULL, sms) : test_context(templates, NULL);
     fa_problem *p = &in->problem;
     fa_config c = test_config(kernels[kernel].config);

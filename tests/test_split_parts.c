@@ -1,6 +1,6 @@
 /* Few tiles over many keys, which are cut into parts, of dense batches and of sequences with lengths of their own: each row of a table is
  * one compiled kernel, and many shapes run on it. Both timings of asynchronous copies and all schedules of warps give the same bits, and
- * so does a sequence beside NaN in all others. By default one row of three runs, of both families by turns: compiling costs more than
+ * so does a sequence beside NaN in all others. By default one row of five runs, of both families by turns: compiling costs more than
  * running. */
 #include "forward.h"
 #include "test_full.h"
@@ -27,6 +27,7 @@
     "split_wgmma:ctas=1,ahead=0,sections=1,cluster=1,o_path=0,br=" #br ",bc=" #bc ",schedule=" #schedule ",feeder=" rest
 #define TWO "stages_k=2,stages_v=2,q_bufs=1"
 #define LAZY ",rescale=3,exp=0,convert=1"
+#define STEADY ",rescale=4,exp=0,convert=1" /* rows that keep their maximum */
 #define MMA(br, bc, warps, rest) "split_mma:pack=1,br=" #br ",bc=" #bc ",warps=" #warps ",ctas=1," rest
 
 static const struct row {
@@ -92,6 +93,9 @@ static const struct row {
     { "bf16,d=64", WGMMA(64, 48, 0, "40,box=64,grid=1," TWO LAZY REST) },
     { "fp16,d=96,mask=window,o=fp32", WGMMA(128, 48, 1, "40,box=32,grid=2," TWO LAZY ",parts=6,combine=0") },
     { "fp16,d=128,mask=causal", WGMMA(64, 48, 0, "40,box=64,grid=2," TWO LAZY REST) },
+    { "bf16,d=64,mask=causal", WGMMA(192, 48, 1, "40,box=64,grid=2," TWO STEADY ROUNDS) },
+    { "bf16,d=64", WGMMA(64, 48, 0, "40,box=64,grid=1," TWO STEADY REST) },
+    { "bf16,d=96,mask=window", WGMMA(128, 64, 1, "40,box=32,grid=2," TWO STEADY SECOND) },
 };
 #define ROWS (sizeof rows / sizeof *rows)
 
@@ -100,7 +104,7 @@ ParameterizedTestParameters(split_parts, cases)
     static int numbers[ROWS];
     size_t n = 0;
     for (size_t i = 0; i < ROWS; i++)
-        if (full() || i % 4 == 0)
+        if (full() || i % 5 == 0)
             numbers[n++] = (int)i;
     return cr_make_param_array(int, numbers, n);
 }
@@ -132,9 +136,10 @@ static fa_case make(const fa_problem *class, bool by_cost, bool even, bool rest,
         p->b = fa_random_within(&r, SMS - 2, SMS + 3);
         p->hkv = 1;
         p->hq = group;
-        p->sq = fa_random_within(&r, 1, 100 / group + 1);
+        p->sq = fa_random_within(&r, 1, (full() ? 100 : 60) / group + 1);
     }
-    p->sk = by_cost                  ? fa_random_within(&r, 2 * KEYS_MOST, 5 * KEYS_MOST)
+    p->sk = rest && !full()          ? fa_random_within(&r, 2 * KEYS_MOST, 3 * KEYS_MOST)
+            : by_cost                  ? fa_random_within(&r, 2 * KEYS_MOST, 5 * KEYS_MOST)
             : fa_random_below(&r, 8) ? fa_random_within(&r, KEYS_MOST / 3, KEYS_MOST)
             : fa_random_below(&r, 2) ? p->sq
                                      : fa_random_within(&r, 1, p->sq);
