@@ -348,8 +348,10 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         for _, sq in ipairs(group > 1 and queries or {}) do
           packs = packs or (sq * group + at.br - 1) // at.br * 33 < (sq + at.br - 1) // at.br * group * 32
         end
+        -- Rows that keep their maximum, where whole tiles begin with them and the class has them.
+        local rescale = (p.has_batch_invariant or p.has_lengths or p.score) and "lazy_scaled" or at.rescale
         if chosen(p, at) and at.box == 64 and at.br < 256 and rows > FEW_ROWS and most > a.sm_count and last_round(at) then
-          local to = together(at, { ahead = 0, grid = "static", feeder = 40, q_bufs = 1, rescale = "lazy_scaled" })
+          local to = together(at, { ahead = 0, grid = "static", feeder = 40, q_bufs = 1, rescale = rescale })
           to.parts, to.combine = "last_round", "second_kernel"
           list[#list + 1] = to
           edge = tiles <= a.sm_count
@@ -358,7 +360,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
           if at.feeder then
             -- Tiles that free blocks draw: of 283 pairs on an H100 0.993 of the time of tiles that are dealt out beforehand.
             local drawn = p.has_batch_invariant or not p.has_lengths
-            local with = { ahead = 0, grid = drawn and "persistent" or "static", feeder = 40, q_bufs = 1, rescale = "lazy_scaled" }
+            local with = { ahead = 0, grid = drawn and "persistent" or "static", feeder = 40, q_bufs = 1, rescale = rescale }
             -- Few products to a block of keys: then a third block is under way.
             if at.br == 64 and at.bc == 64 and at.ctas == 1 then
               if not in_lines and rows <= FEW_ROWS and 256 * p.d * 5 >= under_way * 4 then add(at, with) end
@@ -370,7 +372,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
             -- Two tiles and more to a head: the most keys that two buffers of each find room for, in turns.
             if at.br == WIDE_ROWS and at.bc == 64 and at.schedule == "pingpong" and at.box == 64 and rows > WIDE_ROWS
               and p.dv > WIDE_COLUMNS and p.dv <= WIDEST_COLUMNS and not p.has_lengths then
-              add(at, { ahead = 0, grid = with.grid, feeder = 40, q_bufs = 1, rescale = "lazy_scaled", bc = TURNS_KEYS })
+              add(at, { ahead = 0, grid = with.grid, feeder = 40, q_bufs = 1, rescale = rescale, bc = TURNS_KEYS })
             end
           else
             add(at, { pack = 1 })
