@@ -42,7 +42,7 @@ def parse(argv=None):
     p.add_argument("--random", type=int, default=8, help="random configs of each shape (default 8)")
     p.add_argument("--peers", default="", help="raced beside them, as cudnn,fa2,fa3,fa3kv")
     p.add_argument("--lent", action="store_true", help="in the place of all that: what fa_launch() chooses "
-                   "with a workspace of the call's own, and with one that the context lends")
+                   "with a workspace of the call's own, with one that the context lends, and with none")
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--keep", type=float, default=1.25,
                    help="configs slower than the best by this factor leave after two rounds (default 1.25)")
@@ -123,25 +123,31 @@ def tensors(text):
     return c, q, k, v, out
 
 
-def race_lent(fa, fagen, text, config, o):
-    """The same launch with a workspace of its own and with none, captured, in turns. The first launch of a stream is not in it."""
+def race_lent(fa, lean, fagen, text, config, o):
+    """The same launch with a workspace of its own and with none, captured, in turns, and what a context that lends none runs in their
+    place. The first launch of a stream is not in it."""
     from common import graphs
     c, q, k, v, out = tensors(text)
     args = fa.args(q, k, v, out, fagen.MASKS[c.mask], diagonal=fagen.DIAGONALS[c.diagonal])
     space = fa.give_workspace(args)  # kept until the graphs are gone
-    own, made, results = (args.workspace, args.workspace_size), {}, {}
-    for name, at in (("own", own), ("lent", (None, 0))):
-        def run(_, at=at):
+    own, made, results, rows = (args.workspace, args.workspace_size), {}, {}, []
+    for name, by, at in (("own", fa, own), ("lent", fa, (None, 0)), ("none", lean, (None, 0))):
+        def run(_, by=by, at=at):
             args.workspace, args.workspace_size = at
-            fa.launch(args)
+            by.launch(args)
             return out
         results[name] = run(0).clone()
         made[name] = graphs.capture(run, lasts=1e-3)
-    rows = [] if results["own"].equal(results["lent"]) else [{"config": config, "why": "O differs without a workspace"}]
-    samples = {name: [] for name in made}
-    for n in range(o.rounds + 1):
-        for name in list(made)[::-1 if n % 2 else 1]:
-            samples[name].append(made[name].sample())
+    if not results["own"].equal(results["lent"]):
+        rows.append({"config": config, "why": "O differs without a workspace"})
+    apart = ((results["none"].float() - results["own"].float()).norm() / results["own"].float().norm()).item()
+    if not apart <= APART:
+        rows.append({"config": config, "why": f"O of a context that lends none differs by {apart:.3g} of its norm"})
+    samples, names, draw = {name: [] for name in made}, list(made), random.Random(text)
+    for _ in range(o.rounds + 1):
+        draw.shuffle(names)
+        for name in names:
+            samples[name].append(sample(made[name], samples[name]))
     del space
     return rows + [{"config": config, "workspace": name, "bytes": own[1] or 0, "seconds": s[1:]} for name, s in samples.items()]
 
@@ -207,7 +213,7 @@ def race(fa, fagen, text, plans, o):
 
 def told_lent(text, rows):
     at = {r["workspace"]: statistics.median(r["seconds"]) for r in rows if "seconds" in r}
-    line = f"{text:96} {at['own'] * 1e6:9.1f} us, lent {at['lent'] / at['own']:.3f} times that"
+    line = f"{text:96} {at['own'] * 1e6:9.1f} us" + "".join(f", {name} {at[name] / at['own']:.3f} times that" for name in at if name != "own")
     return line + "".join(f"\n    {r['why']}" for r in rows if "why" in r)
 
 
@@ -231,6 +237,7 @@ def main():
     from common import tournament
     shapes, pool = shapes_of(o), ThreadPoolExecutor(16)
     contexts = [fagen.Fagen(lever=True) for _ in range(0, len(shapes), CONTEXT)]
+    lean = [fagen.Fagen(lever=True, lends=False) for _ in contexts] if o.lent else []
     made = {} if o.lent else {(text, c): pool.submit(compiled, contexts[i // CONTEXT], fagen, (text, c))
                               for i, (text, configs) in enumerate(shapes) for c in configs}
     tournament.warm_up()
@@ -241,7 +248,7 @@ def main():
             continue
         fa = contexts[i // CONTEXT]
         if o.lent:
-            rows = race_lent(fa, fagen, text, configs[0], o)
+            rows = race_lent(fa, lean[i // CONTEXT], fagen, text, configs[0], o)
         else:
             rows = race(fa, fagen, text, {c: made[text, c].result() for c in configs}, o)
         out.append({"problem": text, "device": torch.cuda.get_device_name(), "chosen": configs[0], "variants": rows})

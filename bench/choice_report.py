@@ -5,7 +5,7 @@
     python3 bench/choice_report.py --under 0.95 h100.json      and the shapes whose best kernel is slower than that
 
 A ratio is the best peer's time over ours, above 1 where fagen is faster; means are geometric. The first config of a shape is what is chosen.
-Of what choice.py --lent raced: the time without a workspace over that with one.
+Of what choice.py --lent raced: the time without a workspace over that with one, lent or not.
 Needs no GPU.
 """
 import argparse
@@ -47,9 +47,10 @@ class Shape:
     def __init__(self, entry):
         self.cell, self.problem = cells.parse(entry["problem"]), entry["problem"]
         lent = {v["workspace"]: statistics.median(v["seconds"]) for v in entry["variants"] if "seconds" in v and "workspace" in v}
-        self.lent = lent["lent"] / lent["own"] if len(lent) == 2 else None
+        self.lent = lent["lent"] / lent["own"] if "lent" in lent else None
+        self.none = lent["none"] / lent["own"] if "none" in lent else None  # by a context that lends none
         runs = [(v.get("config"), v.get("peer"), statistics.median(v["seconds"])) for v in entry["variants"]
-                if "seconds" in v and v.get("workspace") != "lent"]
+                if "seconds" in v and v.get("workspace", "own") == "own"]
         configs = [v["config"] for v in entry["variants"] if "config" in v]
         ours = {c: t for c, _, t in runs if c}
         peers = {p: t for _, p, t in runs if p}
@@ -83,6 +84,11 @@ def main():
         worst = max(lent, key=lambda s: s.lent)
         print(f"{len(lent)} shapes without a workspace beside with one: {mean([s.lent for s in lent]):.3f} of the time in the mean, "
               f"{worst.lent:.3f} at the most ({worst.problem}), {sum(s.lent > LENT for s in lent)} above {LENT}")
+        none = [s for s in lent if s.none]
+        if none:
+            worst = max(none, key=lambda s: s.none)
+            print(f"{len(none)} of them in a context that lends none: {mean([s.none for s in none]):.2f} of the time in the mean, "
+                  f"{worst.none:.2f} at the most ({worst.problem})")
         shapes = [s for s in shapes if not s.lent]
     if shapes:
         print("ratio to the best peer, geometric mean (least); regret: mean, 90th percentile, most")

@@ -109,9 +109,10 @@ class Plan:
 
 class Fagen:
     """One context: on the current CUDA device, or on the device that is named ("sim:sm_90a"). lever: configs can be named. template_dir:
-    a folder whose templates go before those of the library. path: the library itself, for one of another version beside this tree's."""
+    a folder whose templates go before those of the library. path: the library itself, for one of another version beside this tree's.
+    lends: a workspace, to launches that bring none."""
 
-    def __init__(self, lever=False, device=None, cache_dir=None, template_dir=None, path=None):
+    def __init__(self, lever=False, device=None, cache_dir=None, template_dir=None, path=None, lends=True):
         self.lib = load(path or library("fagen_lever" if lever else "fagen"))
         self.path = self.lib._name
         if device is None:
@@ -120,7 +121,8 @@ class Fagen:
             torch.zeros(1, device="cuda")  # the primary context is current from here on
         options = Options(size=C.sizeof(Options), log_level=1, device=device.encode() if device else None,
                           cache_dir=cache_dir.encode() if cache_dir is not None else None,
-                          template_dir=template_dir.encode() if template_dir else None)
+                          template_dir=template_dir.encode() if template_dir else None,
+                          workspace=abi.FA_WORKSPACE_CONTEXT if lends else abi.FA_WORKSPACE_CALLER)
         self.ctx = C.c_void_p()
         self.check(self.lib.fa_create(C.byref(self.ctx), C.byref(options)))
 

@@ -62,7 +62,12 @@ class Choice(unittest.TestCase):
         self.assertAlmostEqual(s.lent, 1.05)
         self.assertEqual((s.seconds, s.chosen), (2.0, 2.0), "the time with a workspace")
         self.assertIn("lent 1.050 times", choice.told_lent("p", entry["variants"]))
-        entry["variants"].pop()
+        self.assertIsNone(s.none)
+        entry["variants"].append({"config": "a", "workspace": "none", "bytes": 1, "seconds": [6.0]})
+        s = choice_report.Shape(entry)
+        self.assertEqual((s.none, s.seconds), (3.0, 2.0))
+        self.assertIn("none 3.000 times", choice.told_lent("p", entry["variants"]))
+        del entry["variants"][1:]
         self.assertIsNone(choice_report.Shape(entry).lent)
 
     def test_kinds_come_in_turns(self):
