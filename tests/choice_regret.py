@@ -76,7 +76,7 @@ AGAIN = {"h200": ("h200_choice_moved_315",), "h100": ("h100_tuned_choice_167", "
 # that keep K alone in registers, with S and dP of the next block before dK and dQ.
 LATER = (
     (r"rescale=[23],exp=\d+", "rescale=4,exp=0"),
-    (r"q_bufs=1,grid=2,ahead=0,(.*)o_path=0", r"q_bufs=1,grid=2,ahead=0,\1o_path=2"),
+    (r"(flash_.*)q_bufs=1,grid=2,ahead=0,(.*)o_path=0", r"\1q_bufs=1,grid=2,ahead=0,\2o_path=2"),
     (r"(:br=64,.*)q_bufs=2,grid=2,ahead=1,(.*)o_path=0", r"\1q_bufs=1,grid=2,ahead=0,\2o_path=2"),
     (r"(flash_bwd_wgmma:.*)held=2,(schedule=(?:0|plain),box=64,stages=4,dq=(?:1|add),ds_bufs=3)", r"\1held=1,\2"),
 )
@@ -108,7 +108,7 @@ def as_today(name, recording):
         for old, new in LATER:
             for v in list(shape["variants"]):
                 twin = re.sub(old, new, v.get("config", ""))
-                if twin.startswith(("flash_fwd_wgmma:", "flash_bwd_wgmma:")) and twin not in timed and not timed.add(twin):
+                if twin.startswith(("flash_fwd_wgmma:", "flash_bwd_wgmma:", "split_wgmma:")) and twin not in timed and not timed.add(twin):
                     shape["variants"].append({**v, "config": twin})
     return recording
 
