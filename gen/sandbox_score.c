@@ -171,10 +171,10 @@ static void write(fa_text *out, const printed *of, what w, bool packed, bool bac
         fa_score_tiles_print_run(out, &of->bounds);
         break;
     case MASK_CLASS:
-        fa_score_tiles_print_class(out, &of->tiles);
+        fa_score_tiles_print_class(out, &of->tiles, packed);
         break;
     case MASK_CLASSES:
-        fa_score_tiles_print_classes(out, &of->tiles, &of->conditions);
+        fa_score_tiles_print_classes(out, &of->tiles, &of->conditions, packed);
         break;
     case MASK_COLUMN:
         fa_score_staged_column(out, &of->staged, &of->tiles, packed, n);
