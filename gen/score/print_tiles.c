@@ -408,16 +408,6 @@ void fa_score_tiles_print_ends(fa_text *out, const fa_score_bounds *b)
     fa_text_fmt(out, "  return {r%d.lo, r%d.hi};\n", b->root, b->root);
 }
 
-void fa_score_tiles_print_run(fa_text *out, const fa_score_bounds *b)
-{
-    const fa_score_node *a = node_of(b->tiles, b->run);
-    fa_score_printer p;
-    value_printer(&p, b->tiles->ir, NULL, "0", NULL);
-    print_value_line(out, &p, a->arg[1], "rows", "  ");
-    print_value_line(out, &p, a->arg[0], "first", "  ");
-    fa_text_str(out, "  return {rows, rows - (first - score_quotient(first, rows) * rows)};\n");
-}
-
 /* ---- tables ---- */
 
 static void print_accumulators(fa_text *out, const fa_score_tiles *t, const fa_score_side_tables *side)

@@ -24,10 +24,6 @@ void fa_score_tiles_print_bounds(fa_text *out, const fa_score_bounds *b);
  * table. Only where b->exact. */
 void fa_score_tiles_print_ends(fa_text *out, const fa_score_bounds *b);
 
-/* "return {rows, first};": of runs of queries that a quotient makes alike, how many each has, and the first run of a sequence. Only where
- * b->run >= 0. */
-void fa_score_tiles_print_run(fa_text *out, const fa_score_bounds *b);
-
 /* Of the kernel that fills tables, after score_tile() and templates/pairs/mask_tables.cu: functions, of which the last is
  * "void score_fill_tables(p, warp, warps, lane)": the share of one of so many warps, all of whose lanes call it. It reads p.b, too. */
 void fa_score_tiles_print_fill(fa_text *out, const fa_score_tiles *t, const char *params_type);

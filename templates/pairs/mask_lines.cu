@@ -3,7 +3,8 @@
 //| local wk = include("work/work.lua").of(p, l)
 //| local program = p.score
 //| local heads, of_head = program.marks_by_h and "p.hq" or "1", program.marks_by_h and "head" or "0"
-//| local near, near_type = pr.own_tables and ", rows, keys, first" or "", pr.own_tables and ", const int *rows, const int *keys, int first" or ""
+//| local near = pr.own_tables and ", rows, keys, first" or ""
+//| local near_type = pr.own_tables and ", const int *rows, const int *keys, int first" or ""
 //| local of_sequence = program.marks_by_b and "(int)sequence.batch" or "0"
 // ---- which blocks of keys each 64 rows see: found by a kernel before, so that nothing is asked where products are made ----
 // A line is that of 64 rows. Of its word n, bit b is of block 32 n + b. x: both masks leave some pair; y: conditions that are not solved may
@@ -39,7 +40,8 @@ __device__ __forceinline__ BlockOfLine block_of_line(const Params &p, const Sequ
 extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_constant__ Params p) {
   constexpr int ENTRIES = BC / 2;  // of 64 keys, of 32 blocks
   __shared__ __align__(16) int of_rows[8][$(math.max(of_rows, 1))], of_keys[ENTRIES][$(math.max(of_keys, 1))];
-  const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, lines = line_count(p), words = line_words(p), groups = (lines + 7) / 8;
+  const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, lines = line_count(p), words = line_words(p);
+  const int groups = (lines + 7) / 8;
   const int *const rows = of_rows[warp], *const keys = of_keys[0];
   const long long all = (long long)$(program.marks_by_b and "p.b" or "1") * $(heads) * groups * words;
   grid_over(), grid_wait();
@@ -58,7 +60,8 @@ extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_con
 //|   end
     __syncthreads();
     if (line < lines) {
-      const BlockOfLine of = block_of_line(p, sequence, head, row, end, key_range(p, sequence, head, row, end), word * 32 + lane, rows, keys, first);
+      const Range range = key_range(p, sequence, head, row, end);
+      const BlockOfLine of = block_of_line(p, sequence, head, row, end, range, word * 32 + lane, rows, keys, first);
       const u32 seen = __ballot_sync(~0u, of.seen), maybe = __ballot_sync(~0u, of.maybe), edges = __ballot_sync(~0u, of.edges);
       if (lane == 0) ((uint4 *)p.mask_lines)[((long long)place * lines + line) * words + word] = make_uint4(seen, maybe, edges, 0);
     }

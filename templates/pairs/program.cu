@@ -1,4 +1,4 @@
-//| needs "c.pack? l.begins? l.even_runs? l.masks? l.pack? l.reads_twice? l.relative? l.row_ends? l.staged? l.sums? l.tanh_by_fma? l.tma?"
+//| needs "c.pack? l.begins? l.masks? l.pack? l.reads_twice? l.relative? l.row_ends? l.staged? l.sums? l.tanh_by_fma? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|
@@ -131,15 +131,6 @@ __device__ __forceinline__ MaskBounds mask_bounds(const Params &p, const ScoreTi
 //|       else
   return {0, t.sk - 1, 1, 0};  // without a workspace nothing is known of the mask's operands
 //|       end
-}
-//|     end
-//|     if l.even_runs then
-// Runs of queries whose keys begin, or end, alike: how many each has, and a sequence's first.
-struct MaskRun {
-  int rows, first;
-};
-__device__ __forceinline__ MaskRun mask_run(const Params &p, const ScoreTile &t) {
-//|       print_lines(program.mask_run())
 }
 //|     end
 //|     if pr.ends or pr.ends_in_part then
