@@ -96,7 +96,6 @@ typedef enum what {
     MASK_PLANE_FIRST,
     MASK_STAGED,
     MASK_FILL_TABLES,
-    MASK_RUN,
     SINK,
     WHATS
 } what;
@@ -104,10 +103,11 @@ static const char *const words[WHATS] = {
     "helpers",     "members",          "fill",       "pair",         "pair_ahead",  "ahead_row",    "ahead_at",       "bend",
     "distance",    "far_below",        "far_above",  "exponent",     "mask",        "mask_members", "mask_fill",      "mask_helpers",
     "mask_bounds", "mask_ends",        "mask_class", "mask_classes", "mask_column", "mask_row",     "mask_plane_row", "mask_plane_first",
-    "mask_staged", "mask_fill_tables", "mask_run",   "sink"
+    "mask_staged", "mask_fill_tables", "sink"
 };
 
-/* n: which of what is read ahead, or of what a mask is staged in. backward: for members that the lines of BEND read. */
+/* n: which of what is read ahead, or of what a mask is staged in. packed: of classes, that entries of tables are at hand. backward: for
+ * members that the lines of BEND read. */
 static void write(fa_text *out, const printed *of, what w, bool packed, bool backward, int n)
 {
     const fa_score_kernel *k = &of->kernel;
@@ -167,14 +167,11 @@ static void write(fa_text *out, const printed *of, what w, bool packed, bool bac
     case MASK_FILL_TABLES:
         fa_score_tiles_print_fill(out, &of->tiles, "Params");
         break;
-    case MASK_RUN:
-        fa_score_tiles_print_run(out, &of->bounds);
-        break;
     case MASK_CLASS:
-        fa_score_tiles_print_class(out, &of->tiles);
+        fa_score_tiles_print_class(out, &of->tiles, packed);
         break;
     case MASK_CLASSES:
-        fa_score_tiles_print_classes(out, &of->tiles, &of->conditions);
+        fa_score_tiles_print_classes(out, &of->tiles, &of->conditions, packed);
         break;
     case MASK_COLUMN:
         fa_score_staged_column(out, &of->staged, &of->tiles, packed, n);
@@ -200,8 +197,8 @@ static void write(fa_text *out, const printed *of, what w, bool packed, bool bac
 static bool has(const printed *of, what w)
 {
     const fa_score_kernel *k = &of->kernel;
-    bool mask = w >= MASK && w <= MASK_RUN && (w != MASK_RUN || of->bounds.run >= 0) &&
-                (w != MASK_ENDS || of->bounds.exact || of->conditions.solved) && (w != MASK_CLASSES || of->conditions.solved);
+    bool mask = w >= MASK && w <= MASK_FILL_TABLES && (w != MASK_ENDS || of->bounds.exact || of->conditions.solved) &&
+                (w != MASK_CLASSES || of->conditions.solved);
     bool plane = w == MASK_PLANE_ROW || w == MASK_PLANE_FIRST;
     if ((plane && of->staged.lookup < 0) || (w == MASK_STAGED && !of->staged.can))
         return false;
@@ -281,8 +278,8 @@ static void push_ahead(lua_State *L, const fa_score_kernel *k)
     }
 }
 
-/* exact, solved_in_part, two_ended, in_runs, even_runs, grain, row_grain, grained, tables; marks, marks_by_b, marks_by_h: of the problem's
- * backward pass */
+/* exact, solved_in_part, two_ended, in_runs, grain, row_grain, grained, tables; marks, marks_by_b, marks_by_h: of the problem's backward
+ * pass */
 static void push_tiles(lua_State *L, const printed *of, const fa_problem *p)
 {
     fa_text tables = { 0 }, marks = { 0 };
@@ -309,8 +306,6 @@ static void push_tiles(lua_State *L, const printed *of, const fa_problem *p)
     lua_setfield(L, -2, "two_ended");
     lua_pushboolean(L, of->bounds.in_runs);
     lua_setfield(L, -2, "in_runs");
-    lua_pushboolean(L, of->bounds.run >= 0);
-    lua_setfield(L, -2, "even_runs");
     lua_pushinteger(L, of->staged.grain);
     lua_setfield(L, -2, "grain");
     lua_pushinteger(L, of->staged.row_grain);

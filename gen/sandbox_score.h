@@ -30,6 +30,6 @@
  *   members(packed), fill(packed), pair(packed), pair_ahead(packed), ahead_row(packed, n), ahead_at(packed, n), distance(), far_below(),
  * far_above(), exponent(packed), sink()   lines, as gen/score/lines.h has them; far_below and far_above where there are such mask(packed),
  * mask_members(packed), mask_fill(packed)   the same as gen/score/mask.h has them mask_helpers(), mask_bounds(), mask_class(),
- * mask_fill_tables(), mask_run(), mask_ends()   the same as gen/score/print_tiles.h has them; ends of an exact mask alone */
+ * mask_fill_tables(), mask_ends()   the same as gen/score/print_tiles.h has them; ends of an exact mask alone */
 void fa_sandbox_score_push(lua_State *L, const fa_problem *p);
 #endif

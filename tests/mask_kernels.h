@@ -6,7 +6,6 @@
 #define M_CAUSAL "function mask(b, h, i, j) return j <= i + off end\n"
 #define M_WINDOW "w = scalar(20, 'int')\nfunction mask(b, h, i, j) return j <= i + off and i + off - j <= w end\n"
 #define M_CHUNKED "c = scalar(40, 'int', 1, 1048576)\nfunction mask(b, h, i, j) return j <= i + off and (i + off) // c == j // c end\n"
-#define M_LONG_CHUNKS "c = scalar(300, 'int', 1, 1048576)\nfunction mask(b, h, i, j) return j <= i + off and (i + off) // c == j // c end\n"
 #define M_PREFIX "n = i32 'b'\nfunction mask(b, h, i, j) return j <= i + off or j < 3 * max(min(n[b], 999), -9) end\n"
 #define M_PADDING "lo = i32 'b'; hi = i32 'b'\nfunction mask(b, h, i, j) return lo[b] <= j and j < 4 * max(min(hi[b], 999), -9) end\n"
 #define M_DOCUMENTS "doc = i32 'b sk'\nfunction mask(b, h, i, j) return j <= i + off and doc[b][i + off] == doc[b][j] end\n"
@@ -203,10 +202,6 @@ static const score_kernel mask_kernels[] = {
       "flash_fwd_wgmma:br=128,ctas=2,feeder=32,schedule=after,bc=64,box=64,stages_k=2,stages_v=2,q_bufs=1,grid=persistent,ahead=0,sections=1,"
       "cluster=1,rescale=steady,exp=0,convert=early,o_path=tma",
       true, 0, 0, 300, 400, 0, 0 },
-    /* Tiles that begin where runs of rows do, and end between rows of a warp. */
-    { "wgmma_long_runs", M_LONG_CHUNKS, "bf16,d=64,mask=none",
-      WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
-      900, 900, 0, 0 },
 };
 /* clang-format on */
 #define MASK_KERNELS (sizeof mask_kernels / sizeof *mask_kernels)

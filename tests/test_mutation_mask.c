@@ -156,13 +156,6 @@ static const score_fault faults[] = {
       "wg * 64, rows" },
     { "rows that see no key end at a block that is not loaded", "wgmma_turned", R, "(l.parts or pr.walks) and not pr.scans",
       "l.parts and not pr.scans" },
-    { "rows of the next tile, too", "wgmma_long_runs", "hopper_store.cu", "first + 16 <= where.end) {", "first < where.end) {" },
-    { "rows before a tile's end, of a warp that has others", "wgmma_long_runs", "hopper_store.cu", "first < where.end && first + 16", "false && first + 16" },
-    { "LSE of the next tile's rows, too", "wgmma_long_runs", "hopper_rows.cu", "l.even_runs and \"where.end\" or \"sequence.sq()\"",
-      "\"sequence.sq()\"" },
-    { "a run's first tile has rows before it", "wgmma_long_runs", "tile_order.cu", "max(w.end - BR, base)", "w.end - BR" },
-    { "the last run's tiles are as many as another's", "wgmma_long_runs", "tile_order.cu", "min(base + r.rows, (int)p.sq);", "base + r.rows;" },
-    { "runs shorter than a tile begin beside the first", "wgmma_turned", "tile_order.cu", "base = later < 0 ? 0 : r.first +", "base = later < 0 ? 0 :" },
     { "a warp asks of the first key alone whether its rows see it", "wgmma", C, "< block * BC + BC - 1;", "< block * BC;" },
 };
 /* clang-format on */

@@ -197,29 +197,6 @@ static shape shape_of(const fa_score_bounds *b, int node)
     }
 }
 
-/* The quotient of queries in the first sum of a half, where it is one of the query itself and what a launch has. */
-static int run_of(const fa_score_bounds *b, const fa_score_bound *end)
-{
-    const fa_score_ir *ir = b->tiles->ir;
-    const fa_score_sum *rest = &end->step[0].rest;
-    const unsigned others = FA_SCORE_OF_B | FA_SCORE_OF_H | FA_SCORE_OF_J;
-    for (int k = 0; k < rest->n; k++) {
-        const fa_score_node *a = &ir->node[rest->leaf[k]];
-        fa_score_sum of = { .n = 0 };
-        int queries = 0;
-        if (!rest->times[k] || a->op != FA_SCORE_IDIV || a->arg[1] != end->step[0].by || fa_score_depends_on(ir, rest->leaf[k], others) ||
-            fa_score_depends_on(ir, a->arg[1], FA_SCORE_OF_I))
-            continue;
-        sum_add(b, &of, a->arg[0], 1);
-        for (int n = 0; n < of.n; n++)
-            if (of.times[n] && fa_score_depends_on(ir, of.leaf[n], FA_SCORE_OF_I))
-                queries += ir->node[of.leaf[n]].op == FA_SCORE_I && of.times[n] == 1 ? 1 : 2;
-        if (!of.full && queries == 1)
-            return rest->leaf[k];
-    }
-    return -1;
-}
-
 void fa_score_bounds_of(fa_score_bounds *out, const fa_score_tiles *tiles, fa_score_op of)
 {
     const int16_t mask = (int16_t)tiles->mask;
@@ -242,11 +219,6 @@ void fa_score_bounds_of_all(fa_score_bounds *out, const fa_score_tiles *tiles, f
     out->exact = s.one;
     out->two_ended = s.one && s.ends_below && s.ends_above;
     out->in_runs = false;
-    out->run = -1;
-    for (int k = 0; k < out->n; k++) {
-        bool runs = out->node[k].kind == FA_SCORE_BOUND_HALF && out->node[k].steps > 1;
-        out->in_runs = out->in_runs || runs;
-        if (runs && of == FA_SCORE_J && out->run < 0)
-            out->run = run_of(out, &out->node[k]);
-    }
+    for (int k = 0; k < out->n; k++)
+        out->in_runs = out->in_runs || (out->node[k].kind == FA_SCORE_BOUND_HALF && out->node[k].steps > 1);
 }

@@ -44,7 +44,6 @@ typedef struct fa_score_bounds {
     bool exact;     /* what lies between is one interval for each row: a scan finds no more */
     bool two_ended; /* which ends at both sides */
     bool in_runs;   /* a quotient has an end: rows beside each other begin at the same key, or end there */
-    int run;        /* node: such a quotient of the row and what all heads and sequences share, by a number of rows; -1: none */
     fa_score_bound node[FA_SCORE_BOUNDS_MAX];
 } fa_score_bounds;
 

@@ -302,9 +302,6 @@ return masked {
     l.q_soon = edges.walks(p) and not edges.scans(p) and not l.ahead and not l.o_in_q and not l.parts and not p.has_lengths
     -- Each warp stores its own rows, and waits for no other.
     l.warp_stores = edges.walks(p) and c.o_path == 2 and not p.has_lengths
-    -- Tiles begin where runs of rows do whose keys begin alike, and end anywhere.
-    l.even_runs = edges.ends(p) and p.score.even_runs and l.warp_stores and l.persistent and not l.ahead and c.cluster == 1 and not l.parts
-      and not c.pack
     -- Of a tile's warpgroups the one with the last rows sees keys first, and most: in every other tile it has the first rows. Raced on an
     -- H200: documents and chunks 0.96 to 1.01 of the time, a window 1.03, whose rows see as many each, and a tree by bits 1.02.
     l.reverses = edges.walks(p) and l.persistent and not l.ahead and not l.pingpong and c.cluster == 1 and not p.has_lengths

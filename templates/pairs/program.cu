@@ -1,4 +1,4 @@
-//| needs "c.pack? l.begins? l.even_runs? l.masks? l.pack? l.reads_twice? l.relative? l.row_ends? l.staged? l.sums? l.tanh_by_fma? l.tma?"
+//| needs "c.pack? l.begins? l.masks? l.pack? l.reads_twice? l.relative? l.row_ends? l.staged? l.sums? l.tanh_by_fma? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|
@@ -133,15 +133,6 @@ __device__ __forceinline__ MaskBounds mask_bounds(const Params &p, const ScoreTi
 //|       end
 }
 //|     end
-//|     if l.even_runs then
-// Runs of queries whose keys begin, or end, alike: how many each has, and a sequence's first.
-struct MaskRun {
-  int rows, first;
-};
-__device__ __forceinline__ MaskRun mask_run(const Params &p, const ScoreTile &t) {
-//|       print_lines(program.mask_run())
-}
-//|     end
 //|     if pr.ends or pr.ends_in_part then
 // Of a row: the first and the last key that $(pr.ends and "the mask leaves" or "what is solved of the mask leaves").
 struct MaskEnds {
@@ -153,14 +144,16 @@ __device__ __forceinline__ MaskEnds mask_ends(const Params &p, const ScoreTile &
 //|     end
 //|     if edges.scans(p) or pr.marked then
 // What the mask is on these queries and keys j0 to j1: 0 hides all pairs, 2 leaves all, 1 whatever else.
-__device__ __forceinline__ int mask_class(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1, int j0, int j1) {
-//|       print_lines(program.mask_class())
+//|       local near = pr.own_tables and ", const int *rows, const int *keys, int from" or ""
+__device__ __forceinline__ int mask_class(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1, int j0, int j1$(near)) {
+//|       print_lines(program.mask_class(pr.own_tables))
 }
 //|     end
 //|     if pr.ends_in_part then
 // The same of the conditions that are not solved, and 4 times that of those that are.
-__device__ __forceinline__ int mask_classes(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1, int j0, int j1) {
-//|       print_lines(program.mask_classes())
+//|       local near = pr.own_tables and ", const int *rows, const int *keys, int from" or ""
+__device__ __forceinline__ int mask_classes(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1, int j0, int j1$(near)) {
+//|       print_lines(program.mask_classes(pr.own_tables))
 }
 //|     end
 //|     if not has_score then return end

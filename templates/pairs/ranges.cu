@@ -1,4 +1,4 @@
-//| needs "l.even_rows? l.even_runs? l.parts? l.pieces? l.reverses? l.shared? l.split?"
+//| needs "l.even_rows? l.parts? l.pieces? l.reverses? l.shared? l.split?"
 //| -- ranges: which blocks of keys rows see, which blocks of queries see keys, which rows of a sequence any pair uses. A function prints
 //| -- the one of its name, where a kernel needs it.
 //|
@@ -107,7 +107,7 @@ __device__ __forceinline__ KeyRange key_range_of(const Params &p, const Tile &wh
   const Sequence sequence = sequence_of(p, where.batch);
 //|   end
 //|   local own = l.even_rows and "rows_of_tile(p)" or l.pieces and "64 * where.warpgroups" -- of the tile
-//|   local rows = l.even_runs and "where.end" or own and ("min(row_count(p, sequence), where.row + %s)"):format(own) or "row_count(p, sequence)"
+//|   local rows = own and ("min(row_count(p, sequence), where.row + %s)"):format(own) or "row_count(p, sequence)"
   const int row = where.row + row_in_tile(wg$(l.reverses and ", slot" or "")), rows = $(rows);
 //|   if l.parts then
   const Range loaded = part_of($(pr.range_of("where.head", "where.row", "min(where.row + BR, rows) - 1")), where);

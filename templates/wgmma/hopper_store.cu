@@ -1,4 +1,4 @@
-//| needs "c.o_path c.rescale l.even_rows? l.even_runs? l.most? l.near? l.once? l.pack? l.shared? l.sums? l.warp_stores?"
+//| needs "c.o_path c.rescale l.even_rows? l.most? l.near? l.once? l.pack? l.shared? l.sums? l.warp_stores?"
 //| local returns = l.once and "u32" or "void"  -- which rows are computed again
 //| local no = l.near and "NO_OWN" or "NO"  -- registers of O that are stored
 //| local pr = include("pairs/pairs.lua").of(p, l)
@@ -210,8 +210,6 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
       *(uint4 *)((output *)p.o + sequence.o() + (row + r) * p.o_ss + where.head * p.o_sh + block * 8) = x;
     }
   } else if (threadIdx.x % 128 == 0) {
-//|   elseif l.even_runs then
-  if (lane == 0 && first + 16 <= where.end) {
 //|   else
   if ($(l.warp_stores and "lane == 0" or "threadIdx.x % 128 == 0")) {
 //|   end
@@ -228,10 +226,6 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   u32 again = 0;
   if (__builtin_expect(__any_sync(~0u, any), 0)) {
     again = rows_again(sequence, state, o, first + lane / 4, $(pr.unit_log2));
-//|     if l.even_runs then
-    if (first + lane / 4 >= where.end) again &= ~5u;
-    if (first + lane / 4 + 8 >= where.end) again &= ~10u;
-//|     end
 //|     if l.warp_stores then
     if (__any_sync(~0u, again != 0)) {
       if (lane == 0) tma_wait();
@@ -251,23 +245,6 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
 #pragma unroll
   for (int h = 0; h < 2; h++)
     if ((again >> h & 1) == 0) store_lse(p, where, $(sequence)state[h], l[h]$(pr.has_sink and ", z[h]" or ""), row + warp_row + lane / 4 + 8 * h, lane % 4);
-//|   if l.even_runs then
-  // Rows past the tile's end are another's: of a warp that has some beside its own, lanes store those. Votes keep control uniform.
-  if (__any_sync(~0u, first < where.end && first + 16 > where.end)) {
-    constexpr int CHUNKS = DV / 8, ABREAST = 32 / CHUNKS > 1 ? 32 / CHUNKS : 1;  // of a row; rows at a time
-    const u32 low = __ballot_sync(~0u, (again & 5) != 0), high = __ballot_sync(~0u, (again & 10) != 0);  // of rows stored again
-    const int chunk = lane % CHUNKS;
-    output *to = (output *)p.o + sequence.o() + where.head * p.o_sh + first * p.o_ss + chunk * 8;
-    __syncwarp();
-#pragma unroll 2
-    for (int i = 0; i < 16; i += ABREAST) {
-      const int n = i + lane / CHUNKS, swizzle = ROW == 128 ? n % 8 : ROW == 64 ? n / 2 % 4 : n / 4 % 2;
-      if (lane / CHUNKS < ABREAST && n < where.end - first && ((n < 8 ? low : high) >> n % 8 * 4 & 15) == 0)
-        *(uint4 *)(to + n * p.o_ss) =
-            load_shared_x4(tile + chunk * 8 / BOX * 64 * ROW + (warp_row + n) * ROW + (chunk % (BOX / 8) ^ swizzle) * 16);
-    }
-  }
-//|   end
 //|   if l.once then
   return again;
 //|   end

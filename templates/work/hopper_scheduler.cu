@@ -1,4 +1,4 @@
-//| needs "l.even_runs? c.cluster c.grid l.ahead l.merges? l.near? l.parts? l.persistent l.pieces? l.published l.ranges l.shared? l.slot l.slots"
+//| needs "c.cluster c.grid l.ahead l.merges? l.near? l.parts? l.persistent l.pieces? l.published l.ranges l.shared? l.slot l.slots"
 //| needs "l.reverses? l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
@@ -71,12 +71,7 @@ __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
 //|       if l.pieces then
     return {(int)published.x & ~63, (int)published.y, (int)published.z, (int)published.w, (int)published.x & 63};
 //|       else
-//|         if l.even_runs then
-    const uint4 of = load_shared_x4(tile_slot(smem, slot.at) + $(l.ranges));
-    return {(int)published.x, (int)published.y, (int)published.z, (int)published.w, (int)of.z};
-//|         else
     return {(int)published.x, (int)published.y, (int)published.z, (int)published.w};
-//|         end
 //|       end
 //|     end
 //|   end
@@ -213,7 +208,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
       const Sequence sequence = sequence_of(p, where.batch);
 //|     end
 //|     find_ends(late and wait)
-      if (lane == 0) store_shared(to + $(l.ranges), make_uint4($(loaded_hi), $(loaded_lo), $(l.even_runs and "where.end" or "0"), 0));
+      if (lane == 0) store_shared(to + $(l.ranges), make_uint4($(loaded_hi), $(loaded_lo), 0, 0));
       $(own)store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4($(first), keys.last, keys.full_lo, keys.full_hi));
     }
     __syncwarp();
@@ -267,10 +262,6 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|     end)
 //|   else
 //|     if p.has_lengths then total, tile = "order.total()", "order.tile(tile)" end
-//|     if l.even_runs then
-//|       total = "total"
-  const int total = all_tiles(p);
-//|     end
 //|     local wait = not p.has_lengths and not l.split and "grid_wait()"
 //|     wk.each(way, { number = "tile", total = total, block = block, blocks = blocks, wait = wait }, function()
 //|       if l.walks then

@@ -1,4 +1,4 @@
-//| needs "l.even_runs? c.pack? c.sections? l.even_rows? l.pack? l.parts? l.pieces? l.shared? l.split? l.walks?"
+//| needs "c.pack? c.sections? l.even_rows? l.pack? l.parts? l.pieces? l.shared? l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local packed = (c.pack or l.pack) == 1  -- a tile has rows of all heads of a group
@@ -16,9 +16,7 @@ struct Tile {
   int row;                         // first row of the tile
   int kv_head, head;               // head: of Q and O; the first of the group where rows are packed
   long long batch;
-//| if l.even_runs then
-  int end;  // after its last row
-//| elseif l.walks then
+//| if l.walks then
   int number, part, parts;  // the place of its first part in the workspace, or -1; which of how many parts of its keys
   int place;                // its number among the tiles whose parts are shared
   // Whether one block does all of its parts, one after the other.
@@ -40,25 +38,6 @@ struct Tile {
 __device__ __forceinline__ int rows_of_tile(int rows, int tiles) { return (rows + tiles - 1) / tiles; }
 __device__ __forceinline__ int rows_of_tile(const Params &p) { return rows_of_tile(p.sq * p.group, p.tiles); }
 //|   end
-//| if l.even_runs then
-//|   include "pairs/run_tiles.cu"
-
-__device__ __forceinline__ int all_tiles(const Params &p) { return run_tiles(p).all * (int)(p.hq * p.b); }
-// Side by side the tiles of all heads that are as far from the end: the keys beside their diagonals lie in the L2.
-__device__ __forceinline__ Tile tile_of(const Params &p, int index) {
-  const int total = (int)(p.hq * p.b), at = index % total;
-  const RunTiles r = run_tiles(p);
-  const int tile = r.all - 1 - index / total, later = tile - r.of_first, run = later < 0 ? 0 : later / r.each;
-  const int base = later < 0 ? 0 : r.first + run * r.rows, last = later < 0 ? r.first : min(base + r.rows, (int)p.sq);
-  Tile w;
-  w.batch = at / p.hq;
-  w.head = at % p.hq;
-  w.kv_head = w.head / p.group;
-  w.end = last - (tiles_of_rows(last - base) - 1 - (later < 0 ? tile : later - run * r.each)) * BR;
-  w.row = max(w.end - BR, base);
-  return w;
-}
-//| else
 __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
   const int heads = $(wk.heads(packed));
 //| if by_head then
@@ -101,7 +80,6 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
 //| end
   return w;
 }
-//| end
 //|   if l.pieces then
 // A last round of few tiles would keep few blocks at work for as long as a whole round: where pieces of these tiles, of fewer warpgroups,
 // find a block each, they are dealt in their place. A warpgroup by itself takes half the time of three.
