@@ -350,8 +350,9 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         for _, sq in ipairs(group > 1 and queries or {}) do
           packs = packs or (sq * group + at.br - 1) // at.br * 33 < (sq + at.br - 1) // at.br * group * 32
         end
-        -- Rows that keep their maximum, where whole tiles begin with them and the class has them.
-        local rescale = (p.has_batch_invariant or p.has_lengths or p.score) and "lazy_scaled" or at.rescale
+        -- Rows that keep their maximum, where whole tiles begin with them and cut ones were raced.
+        local raced = not (p.has_batch_invariant or p.has_lengths or p.score or edges.cuts_left(p))
+        local rescale = raced and at.rescale or "lazy_scaled"
         if chosen(p, at) and at.box == 64 and at.br < 256 and rows > FEW_ROWS and most > a.sm_count and last_round(at) then
           local to = together(at, { ahead = 0, grid = "static", feeder = 40, q_bufs = 1, rescale = rescale })
           to.parts, to.combine = "last_round", "second_kernel"
