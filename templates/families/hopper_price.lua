@@ -85,6 +85,7 @@ end
 -- than what else they do. Tiles of 128 rows took 1.02 to 1.09 times as long, beside 192 and 256 rows, as was priced (900 timings, H100).
 local TURN_PASSES, TURN_PASSES_64 = 400, 700
 function price.turn_passes(p, c, l, scans)
+  if c.parts and c.rescale > 3 then return 0 end -- half of the exponentials are taken before
   if c.schedule ~= 1 or l.wgs ~= 2 or c.ctas ~= 1 or p.dv > 128 or p.has_lengths or scans then return 0 end
   return p.dv <= 64 and TURN_PASSES_64 or TURN_PASSES
 end

@@ -49,6 +49,8 @@ local ONE_V_OF_64 = 28672
 local UNDER_WAY = 30 * 1024
 local PIECES, PIECES_WAIT = 0.93, 1000
 local LOW_TILES, MOST_COLUMNS = 0.96, 256
+-- Of rows that keep their maximum, up to 96 columns and beyond: hundredths of the issue slots, and part of what shows.
+local EARLY_ISSUE_SHORT, EARLY_ISSUE, EARLY_SHOWS_SHORT, EARLY_SHOWS = 92, 92, 0.2, 0.7
 -- Clocks for a value of Q and of O of each whole tile after a block's first. Its rows are copied when the last product of the tile before
 -- is done: over fewer than 24 blocks of keys such launches took 1.07 to 1.4 times their price, the more the higher and the wider the tile
 -- (350 timings), and over many what they were priced at.
@@ -348,8 +350,9 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         for _, sq in ipairs(group > 1 and queries or {}) do
           packs = packs or (sq * group + at.br - 1) // at.br * 33 < (sq + at.br - 1) // at.br * group * 32
         end
-        -- Rows that keep their maximum, where whole tiles begin with them and the class has them.
-        local rescale = (p.has_batch_invariant or p.has_lengths or p.score) and "lazy_scaled" or at.rescale
+        -- Rows that keep their maximum, where whole tiles begin with them and cut ones were raced.
+        local raced = not (p.has_batch_invariant or p.has_lengths or p.score or edges.cuts_left(p))
+        local rescale = raced and at.rescale or "lazy_scaled"
         if chosen(p, at) and at.box == 64 and at.br < 256 and rows > FEW_ROWS and most > a.sm_count and last_round(at) then
           local to = together(at, { ahead = 0, grid = "static", feeder = 40, q_bufs = 1, rescale = rescale })
           to.parts, to.combine = "last_round", "second_kernel"
@@ -436,6 +439,13 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       local first = whole.work(p, c, a, l, not l.walks, pieces) -- batch invariance: one config for single tokens, too
       -- Fitted as those numbers were: rows are copied, not boxes.
       first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
+      -- Half of a block's exponentials beside the P V before: of 146 pairs of one tile on an H100 (docs/experiments.md, "Cut tiles whose rows
+      -- keep their maximum").
+      if c.feeder and c.rescale > 3 then
+        local short = p.d + p.dv <= 192
+        first.issue = first.issue * (short and EARLY_ISSUE_SHORT or EARLY_ISSUE) // 100
+        first.shows = first.shows * (short and EARLY_SHOWS_SHORT or EARLY_SHOWS)
+      end
       if c.feeder and c.ctas > 1 and p.dv >= 64 and not p.has_lengths then
         local places = (p.dv == 64 or p.dv == 128) and TWO_PLACES_LINES or TWO_PLACES
         slow(first, places)
