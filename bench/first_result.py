@@ -126,6 +126,7 @@ class Waiting:
                 if os.read(listens, 1) != b"g":
                     os._exit(1)  # the one that was to begin it has ended
             os.write(says, json.dumps(one(name, begin)).encode() + b"\n")
+            os.read(listens, 1)  # giving its memory back would be beside the next one
             status = 0
         except Exception as e:  # whatever it is: the other process goes on
             print(f"first_result.py: {name}: {e}", file=sys.stderr, flush=True)
@@ -144,10 +145,10 @@ class Waiting:
     def first(self):
         """What one() found: nothing else runs."""
         os.write(self.orders, b"g")
-        found = json.loads(self.line())
-        os.waitpid(self.id, 0)
+        return json.loads(self.line())
+
+    def end(self):
         os.close(self.orders), self.orders_of_all.remove(self.orders)
-        return found
 
 
 def programs(o):
@@ -167,6 +168,10 @@ def programs(o):
                 process.line()
             print(f"{len(waiting)} processes wait after {time.monotonic() - begun:.1f} s", flush=True)
             results = [process.first() for process in waiting]
+            for process in waiting:
+                process.end()
+            for process in waiting:
+                os.waitpid(process.id, 0)
         for name, result in list(zip(order, results))[1:]:
             found[name].append(result)
         for name, of in found.items():

@@ -421,14 +421,17 @@ return masked {
     -- Blocks that have an SM to themselves begin as one does.
     local pair = c.ctas > 1 and (l.split or (p.sq + c.br - 1) // c.br * p.hq * p.b > a.sm_count)
     local tile = fit.tile * c.br * p.dv // 16384 + (c.grid == 0 and fit.per_tile or pair and fit.pair or fit.alone)
-    -- The next Q waits for O; under scores longer, by a race of softcaps at d = 128 on an H100.
-    local waits = p.score and p.score.has_score and not p.has_lengths and 5000 or 1500
+    -- The next Q waits for O; under scores longer, by a race of softcaps at d = 128 on an H100, 5,700 clocks. They are priced higher: plain
+    -- attention's winners have a buffer of Q's, and its text takes longer to compile.
+    local waits = p.score and p.score.has_score and not p.has_lengths and 8000 or 1500
     if c.o_path == 1 and c.q_bufs == 1 then tile = tile + waits elseif c.o_path > 0 then tile = tile - 200 end
     if few and c.o_path == 2 then tile = tile - 500 end -- no warp waits for another one's rows
     -- Three warpgroups that see few blocks pass each other by as many as there are buffers: documents at d = 128 take 0.92 and 0.98 of the
     -- time of three of them at 4k, by races on an H200 and an H100.
     local apart = few and l.masks and l.masks.brings and not l.masks.plane and p.d + p.dv > 192 and c.q_bufs == 1
     if apart and l.wgs > 2 and c.stages_k > 3 then tile = tile - 700 end
+    -- Blocks that are cut take both ways of tanh: 192 x 64 was 0.97 of the time of 192 x 80 at d = 128, 4k, and as fast at 16k.
+    if l.tanh_by_fma and p.d + p.dv > 224 then tile = tile + 40 * math.max(0, c.bc - 64) end
     if l.reverses and l.wgs > 3 then tile = tile - 400 end -- by a race of documents with 192 and 256 rows on an H200
     if c.grid == 1 then tile = tile + 100 end
     if c.q_bufs == 2 then tile = tile + 100 end

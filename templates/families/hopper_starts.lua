@@ -83,6 +83,7 @@ return function(p, a, packed)
         n, last = n + 1, bc
         add(c, 64, bc, 1)
         if (edges.walks(p) or adds and bc <= 64) and bc <= 96 then add(c, 64, bc, 1, 3) end -- see work()
+        if scored and bc == 64 and c.br == 192 and p.d + p.dv > 224 then add(c, 64, bc, 1, 3) end
         if (scans or edges.walks(p) and bc <= 96) and c.wide > 0 then add_scanned(c, bc) end
         local few = scans and p.d <= 32 and n > 1 and bc > 64 -- there are many
         if halves and not few and (not dense or n == 1 and c.ctas == 1 and c.br < 192 or bc == 64 and not packed) then add(c, 32, bc, 1) end
