@@ -6,16 +6,18 @@
         --config dq=add,spread=2 --without fa4
     python3 bench/races/gradient_race.py --list --off-grid 99            the cases alone, without a GPU
 
-Calls are CUDA graphs, sampled in turns, forward and back; a time is the median over the rounds. Gradients of every contender are held
-beside those that fa_launch chooses: what differs is named and not timed. A config names what it wants of flash_bwd_wgmma, the model adds
-the rest; where a case refuses it, the case goes without. Cases are timed while kernels of later ones compile. FlashAttention-4 compiles for
-ten seconds for each kind of problem: processes of different kinds do so side by side and time in turns, by --lock.
+Calls are CUDA graphs, sampled in turns, each round in an order that is drawn, each behind some milliseconds of its own; a time is the
+median over the rounds. Gradients of every contender are held beside those that fa_launch chooses: what differs is named and not timed. A
+config names what it wants of flash_bwd_wgmma, the model adds the rest; where a case refuses it, the case goes without. Cases are timed
+while kernels of later ones compile. FlashAttention-4 compiles for ten seconds for each kind of problem: processes of different kinds do so
+side by side and time in turns, by --lock.
 """
 import argparse
 import contextlib
 import fcntl
 import json
 import os
+import random
 import re
 import statistics
 import sys
@@ -24,6 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # bench/, whose modules these are
 
+from choice import sample
 from sections import backward_cases
 
 FAMILY = "flash_bwd_wgmma"
@@ -135,7 +138,7 @@ def planned(fa, fagen, case, config):
         return str(e)
 
 
-def timed(runs, told, notes, rounds):
+def timed(case, runs, told, notes, rounds):
     """{name: seconds per call of each round} of the runs whose gradients are those of the first; notes has why others are not."""
     from common import graphs
     import torch
@@ -155,10 +158,11 @@ def timed(runs, told, notes, rounds):
             except Exception as e:
                 notes[name] = f"under capture: {str(e)[:100]}"
         del result
-    samples = {name: [] for name in made}
-    for n in range(rounds + 1):
-        for name in list(made)[::-1 if n % 2 else 1]:
-            samples[name].append(made[name].sample())
+    samples, left, draw = {name: [] for name in made}, list(made), random.Random(case)
+    for _ in range(rounds + 1):
+        draw.shuffle(left)
+        for name in left:
+            samples[name].append(sample(made[name], samples[name]))
     return samples
 
 
@@ -187,7 +191,7 @@ def race(fa, fagen, case, plans, peers, o, before=None):
         except Exception as e:  # whatever a peer raises: the case goes without it
             notes[name] = str(e).splitlines()[0][:120] if str(e) else type(e).__name__
     with alone(o.lock):
-        samples = timed(runs, told, notes, o.rounds)
+        samples = timed(case.name(), runs, told, notes, o.rounds)
     del spaces
     return {"case": case.name(), "device": torch.cuda.get_device_name(), "us": {n: 1e6 * statistics.median(s[1:]) for n, s in samples.items()},
             "configs": told, "notes": notes}
