@@ -121,7 +121,8 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
     mbarrier_wait(ds_empty(smem, ds.at), ds.parity ^ 1);
     ds.next();
 #pragma unroll
-    for (int n = lane / 16; n < 8; n += 2) store_shared(ds_buffer(smem, before.at) + ds_row + n * 16, make_uint4(0, 0, 0, 0));
+    for (int n = 0; n < DS_TILE; n += 2048)
+      store_shared(ds_buffer(smem, before.at) + wg * DS_TILE + threadIdx.x % 128 * 16 + n, make_uint4(0, 0, 0, 0));
     release(ds_stored(smem, before.at));
     float s[NS], dp[NS], dq[NQ];
     clear(dq);
