@@ -26,7 +26,7 @@ __device__ __forceinline__ void list_key_tiles(const Params &p, int (&queries)[O
     for (int n = i * each; n < min((i + 1) * each, p.b); n++) {
       const int own = key_tiles_of(sequence_of(p, n));
       const bool last = each == 1 ? before == p.b - 1 : n == p.b - 1;
-      leave_key_tiles(p, {n, first, own, last}, last ? key_tiles_most(p) : first + own);
+      leave_key_tiles(p, {n, first, own}, last ? key_tiles_most(p) : first + own);
       first += own;
     }
   }

@@ -48,7 +48,7 @@ __device__ __forceinline__ Unit unit_of(const Params &p, int local) {
 //| end
 
 // ---- the order of tiles ----
-//| wk.head_tiles(l.listed)
+//| wk.head_tiles()
 
 //| if not l.sums then
 //|   if l.spread then

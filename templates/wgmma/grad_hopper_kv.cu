@@ -37,7 +37,7 @@ struct KeyTile {
 // A sequence's tiles of the longest heads first, too: sequence after sequence.
 __device__ __forceinline__ KeyTile key_tile(const Params &p, int index) {
   const KeyTiles of = key_tiles_at(p, index / p.hkv);
-  const HeadTile at = tile_at(index - of.first * p.hkv, of.tiles, p.hkv, of.last);
+  const HeadTile at = tile_at(index - of.first * p.hkv, of.tiles, p.hkv);
   return {{at.head, of.batch, at.head}, at.tile * KEYS};
 }
 // Whether a number is that of a tile.

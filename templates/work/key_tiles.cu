@@ -5,8 +5,7 @@
 // as the longest has, of a hundred to an SM most would end at once.
 struct KeyTiles {
   int batch;         // the sequence
-  int first, tiles;  // of its tiles, among those of all sequences; how many it has
-  int last;          // whether it is the last one: then numbers behind its tiles are of none
+  int first, tiles;  // of its tiles, among those of all sequences; how many it has. A last one has numbers behind them, which are of none
 };
 __device__ __forceinline__ int key_tiles_of(const Sequence &sequence) { return (sequence.sk() + $(c.bc - 1)) / $(c.bc); }
 // There is room for so many.
@@ -17,9 +16,9 @@ __device__ __forceinline__ int key_tiles_most(const Params &p) {
 // upto: the first tile of the next sequence. Whatever device memory says, no more are written than there is room for.
 __device__ __forceinline__ void leave_key_tiles(const Params &p, const KeyTiles &x, int upto) {
   const int end = min(upto, key_tiles_most(p));
-  for (int n = x.first; n < end; n++) ((int4 *)p.key_tiles)[n] = make_int4(x.batch, x.first, x.tiles, x.last);
+  for (int n = x.first; n < end; n++) ((int4 *)p.key_tiles)[n] = make_int4(x.batch, x.first, x.tiles, 0);
 }
 __device__ __forceinline__ KeyTiles key_tiles_at(const Params &p, int n) {
   const int4 x = ((const int4 *)p.key_tiles)[n];
-  return {x.x, x.y, x.z, x.w};
+  return {x.x, x.y, x.z};
 }

@@ -59,28 +59,20 @@
 //|
 //|   -- The same in groups of heads that share the L2: tile_at(), and what it says of a block's own number.
 //|   function wk.own_head_tile() return ("tile_at(%s, p.tiles, %s / p.tiles)"):format(wk.block, wk.blocks) end
-//|   -- listed: of one sequence of several, which says whether it is the last.
-//|   function wk.head_tiles(listed)
+//|   function wk.head_tiles()
 struct HeadTile {
   int head, tile;  // of the launch's heads; of the head's tiles
 };
 //|     if not edges.right(p) then
 // Head by head: all tiles take as long.
-//|       local ends = listed and ", bool" or ""
-__device__ __forceinline__ HeadTile tile_at(int index, int tiles, int$(ends)) { return {index / tiles, index % tiles}; }
+__device__ __forceinline__ HeadTile tile_at(int index, int tiles, int) { return {index / tiles, index % tiles}; }
 //|     else
 // Under a mask a head's first tiles take longest. Heads go in groups: first the first tile of each head in the group, then the second.
 // Eight heads share the L2, and each is read by a part of the SMs; of fewer than eight tiles they go one by one. The last group has some
 // 512 tiles, four for each SM of a large chip: they end together. Of many heads of few tiles the end is a small part: none such.
-//|       if listed then
-// Nor is there one where another sequence follows.
-__device__ __forceinline__ HeadTile tile_at(int index, int tiles, int heads, bool ends) {
-//|       else
 __device__ __forceinline__ HeadTile tile_at(int index, int tiles, int heads) {
-//|       end
   const int most = max(512 / tiles, 1), few = tiles < 8 ? 1 : min(most, 8);
-//|       local last = listed and "(ends ? most : 0)" or "most"
-  const int evenly = tiles < 8 && heads > 2 * most ? heads : max(heads - $(last), 0) / few * few;  // heads before the last group
+  const int evenly = tiles < 8 && heads > 2 * most ? heads : max(heads - most, 0) / few * few;  // heads before the last group
   if (index < evenly * tiles) {
     const int group = index / (few * tiles), in_group = index - group * few * tiles;
     return {group * few + in_group % few, in_group / few};
