@@ -203,7 +203,7 @@ const mutation hopper_lengths_mutations[] = {
     { "tiles: sequences of as many queries in one place", D, " || (queries[j] == queries[i] && j < i)", "", 0, "crowd" },
     { "tiles: sequences before do not count", D, "before++, first += tiles[j];", "before++;", 0, "add heads" },
     { "tiles: numbers behind the last are nobody's", D, "last ? key_tiles_most(p) : first + own", "first + own", 0, "add heads crowd" },
-    { "tiles: of sequences that count as one the first has all", D, "{n, first, own, last}", "{i * each, first, own, last}", 0, "crowd" },
+    { "tiles: of sequences that count as one the first has all", D, "{n, first, own}", "{i * each, first, own}", 0, "crowd" },
     { "tiles: of sequences that count as one the last alone counts", D, "tiles[i] += key_tiles_of(sequence);",
       "tiles[i] = key_tiles_of(sequence);", 0, "crowd" },
     { "tiles: sequences that count as one begin together", D, "      first += own;\n", "", 0, "crowd" },
