@@ -168,9 +168,10 @@ def timed(case, runs, told, notes, rounds):
 
 def race(fa, fagen, case, plans, peers, o, before=None):
     import torch
-    x = Case(case)
     mask = fagen.MASKS[case.mask]
-    x.forward(fa, mask)
+    with alone(o.lock):  # what it writes would be in a time of another's
+        x = Case(case)
+        x.forward(fa, mask)
     runs, notes, spaces, told = {}, {}, [], {}
     for name, plan in plans.items():
         if isinstance(plan, str):
