@@ -126,6 +126,9 @@ end
 -- A box that is not full takes its place and its time in shared memory: 190 pairs of configs at d = 96 on an H100.
 local function padding_of(p, c) return (p.d % c.box > 0 or p.dv % c.box > 0) and 1.02 or 1 end
 
+-- Where keys have one head of queries there is nothing to spread, and a winner with groups shall not bring it there.
+local function alone_of(p, l) return l.spread and p.hq == p.hkv and 1.25 or 1 end
+
 local function slow_down(by, ...)
   if by == 1 then return end
   for _, step in ipairs({ ... }) do
@@ -398,7 +401,7 @@ return backward.family({
       q = { bytes = math.max(1, p.b * p.hq * p.sq * p.d * 6) }
     end
     kv.bytes = kv.bytes * again(p, c, a, l, row)
-    slow_down(ends_of(p, l) * padding_of(p, c), kv, q)
+    slow_down(ends_of(p, l) * padding_of(p, c) * alone_of(p, l), kv, q)
     if not l.spread then return { backward.delta_work(p, l), kv, q } end
     -- Parts of dK and dV are written and read again.
     local parts = p.b * p.hkv * ((p.hq // p.hkv + c.spread - 1) // c.spread) * p.sk * 8 * (l.dk + l.dv)
