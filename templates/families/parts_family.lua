@@ -396,7 +396,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       if not l.merges then return { first } end
       local last = {
         entry = "fa_fwd_merge", threads = l.merge_threads, smem = 0, per_sm = 8, pdl = l.pdl and 1 or 0,
-        grid = ("rows/%d hkv b"):format(math.max(1, l.merge_threads * 4 // l.columns)) .. (l.shared and " keys/16384" or ""),
+        grid = ("rows/%d hkv b"):format(math.max(1, l.merge_threads * 4 // l.columns)) .. (l.shared and " keys/1024" or ""),
       }
       return { first, last }
     end,

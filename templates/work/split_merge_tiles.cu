@@ -6,7 +6,8 @@
 // A part lies as the threads held it (work/part_rows.cu). The lanes of a quad have a row, and each weighs one of four parts.
 constexpr int FOURS = 2;                         // of a lane, of a row
 constexpr int GROUPS = COLS / 16 / FOURS;        // of columns
-constexpr int WARPS = $(l.merge_threads // 32), MANY = 2 * WARPS;  // each adds up a share of so many parts and more
+constexpr int WARPS = $(l.merge_threads // 32);
+constexpr int MANY = 2 * WARPS;  // of so many parts and more each warp adds up a share, where pieces are few
 
 // What some parts of rows 8 * eight to 8 * eight + 7 of tile `number` are together, of this lane's row, and of its columns.
 struct Piece {
@@ -64,7 +65,6 @@ __device__ __forceinline__ Piece sum_of_shares(const Piece &own, float scale_log
   __shared__ float2 states[WARPS][32];
   __shared__ float4 values[WARPS][FOURS][32];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  __syncthreads();  // the piece before is read
   states[warp][lane] = make_float2(own.m, own.l);
 #pragma unroll
   for (int i = 0; i < FOURS; i++) values[warp][i][lane] = own.o[i];
@@ -109,7 +109,7 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads), 6) fa_fwd_merge
 //| end
   if (parts == 1) return;  // O is there
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const bool many = parts >= MANY;
+  const bool many = parts >= MANY && all <= (int)$(wk.blocks);  // a block has one piece, if any
   const int begin = many ? parts * warp / WARPS : 0, end = many ? parts * (warp + 1) / WARPS : parts;
 #pragma unroll 1
   for (int piece = many ? (int)$(wk.block) : (int)$(wk.block) * WARPS + warp; piece < all; piece += (int)$(wk.blocks) * (many ? 1 : WARPS)) {
