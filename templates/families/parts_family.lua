@@ -49,8 +49,9 @@ local ONE_V_OF_64 = 28672
 local UNDER_WAY = 30 * 1024
 local PIECES, PIECES_WAIT = 0.93, 1000
 local LOW_TILES, MOST_COLUMNS = 0.96, 256
--- Of rows that keep their maximum, up to 96 columns and beyond: hundredths of the issue slots, and part of what shows.
-local EARLY_ISSUE_SHORT, EARLY_ISSUE, EARLY_SHOWS_SHORT, EARLY_SHOWS = 92, 92, 0.2, 0.7
+-- Of rows that keep their maximum: hundredths of the issue slots, of one warpgroup to an SM and of more; and of what shows the part up to 96
+-- columns, and beyond.
+local EARLY_ISSUE_LONE, EARLY_ISSUE, EARLY_SHOWS_SHORT, EARLY_SHOWS = 78, 92, 0.2, 0.7
 -- Clocks for a value of Q and of O of each whole tile after a block's first. Its rows are copied when the last product of the tile before
 -- is done: over fewer than 24 blocks of keys such launches took 1.07 to 1.4 times their price, the more the higher and the wider the tile
 -- (350 timings), and over many what they were priced at.
@@ -443,7 +444,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       -- keep their maximum").
       if c.feeder and c.rescale > 3 then
         local short = p.d + p.dv <= 192
-        first.issue = first.issue * (short and EARLY_ISSUE_SHORT or EARLY_ISSUE) // 100
+        first.issue = first.issue * (c.br * c.ctas == FEW_ROWS and EARLY_ISSUE_LONE or EARLY_ISSUE) // 100
         first.shows = first.shows * (short and EARLY_SHOWS_SHORT or EARLY_SHOWS)
       end
       if c.feeder and c.ctas > 1 and p.dv >= 64 and not p.has_lengths then
