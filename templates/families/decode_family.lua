@@ -206,6 +206,9 @@ function decode.layout(p, c, a, wide)
   local groups = c.key_warps * heads
   local l = { warps = c.row_warps * groups, ctas = c.ctas, heads = heads > 1 and heads or nil, pack = 1, pdl = a.cc >= 90, stream = true }
   l.counts = c.combine == c.named.combine.last_block and not p.has_batch_invariant
+  -- Where a warp has registers for it: Q of a block's first tile is asked for before its keys; which blocks have parts of a tile, too.
+  l.asks_early = low_bits(p, a.cc) and l.warps * c.ctas <= 12 or nil
+  l.parts_early = low_bits(p, a.cc) and not p.has_batch_invariant and l.warps * c.ctas <= 8 or nil
   l.threads = l.warps * 32
   l.chunks = round_up(p.d, 8) * p.bytes // 16
   l.chunks_v = round_up(p.dv, 8) * p.bytes // 16
@@ -307,7 +310,7 @@ function decode.layout(p, c, a, wide)
   l.ends = math.max(1, 65536 // (c.bk * groups * row_bytes(p)))
   -- No more blocks find room on an SM than the shares are made for: they would leave others without any.
   l.bytes = math.max(l.used, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)
-  l.merge_threads, l.parts_batch = 128, (c.br == 16 or heads > 1) and p.dv <= 128 and 16 or 8
+  l.merge_threads, l.parts_batch = 128, (c.br == 16 or heads > 1 or l.parts_early) and p.dv <= 128 and 16 or 8
   if p.has_batch_invariant and l.threads * c.ctas > 256 then l.parts_batch = 8 end
   l.slices = math.min(math.max(1, c.br * l.vb * 2 // l.merge_threads), 32 // (c.ctas * c.sm_shares))
   if heads > 1 then l.slices = heads * math.max(1, math.min(l.slices, 32 // (c.ctas * c.sm_shares * heads))) end

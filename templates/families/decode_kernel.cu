@@ -1,5 +1,5 @@
-//| needs "c.bk c.br c.combine c.ctas c.key_warps c.kv_lanes c.min_turns c.named c.row_warps c.stages l.boxed? l.bytes l.chunks"
-//| needs "l.chunks_v l.dots? l.ends l.exchange l.exchange_stride l.found? l.group l.held? l.merge_threads l.next l.overlay l.pdl"
+//| needs "l.asks_early? c.bk c.br c.combine c.ctas c.key_warps c.kv_lanes c.min_turns c.named c.row_warps c.stages l.boxed? l.bytes l.chunks"
+//| needs "l.chunks_v l.dots? l.ends l.exchange l.exchange_stride l.found? l.group l.held? l.merge_threads l.next l.overlay l.parts_early? l.pdl"
 //| needs "l.floats? l.half? l.heads? l.integers_v? l.q? l.k_scales? l.low? l.ob? l.stage l.tokens? l.v_scales?"
 //| needs "l.section? l.segment_digits? l.segments_digits? l.slices l.slots? l.states l.sums? l.vb l.walk l.widened? l.words"
 //| local pr = include("pairs/pairs.lua").of(p, l)
@@ -172,6 +172,35 @@ __device__ __forceinline__ void group_arrived(int group) {
 
 extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const __grid_constant__ Params p) {
   extern __shared__ __align__($(l.boxed and 1024 or 128)) unsigned char smem[];
+//| -- Before the launch before has ended, where nothing is read for it: where a block's keys are, Q, and scales.
+//| local early = l.asks_early and l.pdl and not p.has_lengths and not pr.has_mask and not p.has_batch_invariant
+//| local key_group = (l.tokens or l.heads) and "key_group" or "group"
+//| local function find()
+//|   if l.low then
+const int group = in_register((int)threadIdx.x / GROUP_THREADS);
+//|   else
+const int group = threadIdx.x / GROUP_THREADS;
+//|   end
+//|   if l.tokens then
+const int key_group = group % GROUPS, side = group / GROUPS;
+const u32 buffers = shared_address(smem) + key_group * SMEM_GROUP;
+//|   else
+const u32 buffers = shared_address(smem) + group * SMEM_GROUP;
+//|     if l.heads then
+const int key_group = group % GROUPS;
+//|     end
+//|   end
+Loader loader(p, split.walk, $(key_group));
+//|   if l.low then
+WarpRows rows(smem);
+//|   end
+//|   if l.asks_early then
+if (split.walk.left > 0) {
+  const Sequence sequence = sequence_of(p, split.walk.batch);
+  rows.find(p, sequence, tile_of(p, sequence, split.walk));
+}
+//|   end
+//| end
 //| if not p.has_lengths then
   const Split split = split_of(p);
 //| end
@@ -186,6 +215,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
 //|     if not pr.has_mask then
   prefetch(p, split);
 //|     end
+//|     if early then
+//|       indented(2, find)
+//|     end
   asm volatile("griddepcontrol.wait;" ::: "memory");
 //|   end
 //| end
@@ -196,24 +228,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
 //|   end
   });
 //| end
-  const int group = $(l.low and "in_register((int)threadIdx.x / GROUP_THREADS)" or "threadIdx.x / GROUP_THREADS");
-//| if l.tokens then
-  const int key_group = group % GROUPS, side = group / GROUPS;
-  const u32 buffers = shared_address(smem) + key_group * SMEM_GROUP;
-//| else
-  const u32 buffers = shared_address(smem) + group * SMEM_GROUP;
-//|   if l.heads then
-  const int key_group = group % GROUPS;
-//|   end
+//| if not early then
+//|   indented(2, find)
 //| end
-//| local key_group = l.heads and "key_group" or "group"
-  Loader loader(p, split.walk, $(key_group));
+//| if l.asks_early then
+  // Asked for before the keys, so that what a tile begins with is there when they are.
+  bool asked = split.walk.left > 0;
+  if (asked) rows.read(p);
+//| end
 #pragma unroll 1
   for (int s = 0; s < STAGES - 1; s++) {
     loader.load(buffers + s * STAGE);
     cp_async_commit();
   }
+//| if not l.low then
   WarpRows rows(smem);
+//| end
   int stage = 0, free_stage = STAGES - 1;
 //| if c.combine == c.named.combine.second_kernel then
   bool goes_on = false;  // a tile that began here ends elsewhere
@@ -222,7 +252,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
   for ($(wk.of_share(l.walk, l.next))) {
     const Sequence sequence = sequence_of(p, walk.batch);
     const Tile tile = tile_of(p, sequence, walk);
+//| if l.asks_early then
+    if (!asked) {
+      rows.find(p, sequence, tile);
+      rows.read(p);
+    }
+    asked = false;
+//| elseif l.low then
+    rows.find(p, sequence, tile);
+    rows.read(p);
+//| end
     rows.begin(p, sequence, tile);
+//| if l.parts_early then
+    const int first_part = split.first_of(walk), parts = split.parts_of(walk);  // divisions, while keys are under way
+//| end
 //| if pr.scans then
     MaskIterations classes;
     auto look = [&](int iteration) { return class_of(p, sequence, tile, tile.first_block + iteration * GROUPS + $(key_group)); };
@@ -292,7 +335,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
 //|   end
 //| else
     rows.leave(part_of_group(smem, last, group), states_of_group(smem, group), rows_in(tile));
-    store_tile(p, sequence, tile, walk, split, smem, last);
+    store_tile(p, sequence, tile, walk, split, $(l.parts_early and "first_part, parts, " or "")smem, last);
 //| end
   }
   store_keyless(p);

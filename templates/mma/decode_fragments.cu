@@ -21,6 +21,7 @@ struct WarpRows {
   float factor[MB][2];  // of the row's products: their sum times it is Q K^T
 //|   end
   float v_factor;       // of O
+  Asked asked;
 //|   if p.v_scale == 4 then
   const float *v_columns;  // scales of O's columns, `apart` from one to the next
   long long v_apart;
@@ -73,13 +74,21 @@ struct WarpRows {
   }
 //| end
 
-  __device__ __forceinline__ void begin(const Params &p, const Sequence &sequence, const Tile &tile) {
 //| if l.low then
+  // Before begin(): find() reads nothing, read() asks for what begin() needs of the tile.
+  __device__ __forceinline__ void find(const Params &p, const Sequence &sequence, const Tile &tile) {
 //|   if l.shifts_k or l.shifts_v then
     at.shift(p, tile.kv_head);
 //|   end
-    load_q(q, factor, p, sequence, tile, $(l.half and "q_stage" or "row"), at);
-    v_factor = $(f32(2.0 ^ l.low.v.owed))$(p.v_scale == 1 and " * v_scale_of(p, sequence, tile.kv_head)" or "");
+//|   local straight = not l.half and p.q ~= "fp32"
+    asked.find(p, sequence, tile$(straight and ", row, at" or ""));
+  }
+  __device__ __forceinline__ void read(const Params &p) { asked.read(p, at$(straight and ", q" or "")); }
+//| end
+  __device__ __forceinline__ void begin(const Params &p, const Sequence &sequence, const Tile &tile) {
+//| if l.low then
+    load_q(q, factor, p, sequence, tile, $(l.half and "q_stage" or "row"), at, asked);
+    v_factor = $(f32(2.0 ^ l.low.v.owed))$(p.v_scale == 1 and " * asked.v_scale" or "");
 //|   if p.v_scale == 4 then
     v_columns = v_scales_of(p, sequence, tile.kv_head);
     v_apart = p.v_scale_ss;

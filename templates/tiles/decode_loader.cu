@@ -559,15 +559,28 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
   const Sequence sequence = sequence_of(p, walk.batch);
   const Tile tile = tile_of(p, sequence, walk);
   const int first = max((tile.first_block + walk.iteration * GROUPS) * BC, tile.range.key_lo);
+//|   if l.low then
+  // None of another block's: what begins later begins its own keys later.
+  const int keys = min(min(KEYS, tile.range.key_hi - first + 1), (walk.end - walk.iteration) * (GROUPS * BC));
+  auto lines = [&](const void *base, long long at, long long stride, int bytes, long long size) {
+    const long long step = stride * size;
+    const char *row = (const char *)base + (at + first * stride) * size + $(thread) * step;
+#pragma unroll 1
+    for (int i = $(thread); i < keys; i += $(threads), row += $(threads) * step)
+#pragma unroll
+      for (int line = 0; line < bytes; line += LINE) asm volatile("prefetch.global.L2 [%0];" ::"l"(row + line));
+  };
+//|   else
   const int keys = min(KEYS, tile.range.key_hi - first + 1);
-  auto lines = [&](const void *base, long long at, long long stride, int bytes$(l.low and ", long long size" or "")) {
+  auto lines = [&](const void *base, long long at, long long stride, int bytes) {
     const int each = (bytes + LINE - 1) / LINE;
-    const char *const from = (const char *)base + (at + first * stride) * $(l.low and "size" or "(long long)sizeof(element)");
-    const long long step = stride * $(l.low and "size" or "(long long)sizeof(element)");
+    const char *const from = (const char *)base + (at + first * stride) * (long long)sizeof(element);
+    const long long step = stride * (long long)sizeof(element);
 #pragma unroll 1
     for (int i = $(thread); i < keys * each; i += $(threads))
       asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i / each * step + i % each * LINE));
   };
+//|   end
   lines(p.k, sequence.k() + tile.kv_head * p.k_sh, p.k_ss, $(kb)$(l.low and ", sizeof(k_element)" or ""));
   lines(p.v, sequence.v() + tile.kv_head * p.v_sh, p.v_ss, $(vb)$(l.low and ", sizeof(v_element)" or ""));
 }

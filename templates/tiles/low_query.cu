@@ -111,17 +111,112 @@ __device__ __forceinline__ void narrow_wide(u32 (&full)[$(l.half and "Q_PAIRS" o
 //| end
 
 //| local from_where = (wide and ", from, real" or "") .. (by_columns and ", k_scales_of(p, sequence, tile.kv_head), p.k_scale_ss" or "")
-//| local function register_of(byte, r)
-//|   if K.block == 1 then return ("query_pair(from, %s + 2 * %s, real)"):format(byte, r) end
+//| local function register_of(byte, r, real)
+//|   real = real or "real"
+//|   if K.block == 1 then return ("query_pair(from, %s + 2 * %s, %s)"):format(byte, r, real) end
 //|   local first, second, code = byte .. " + 2 * " .. r, byte .. " + 2 * " .. r .. " + 1", "0"
 //|   if K.bits < 8 then first, second, code = byte .. " + " .. r .. " / 2", byte .. " + " .. r .. " / 2 + 2", r .. " % 2" end
-//|   local text = "query_half(from, k_element_at(%s, %s), real) << 16 | query_half(from, k_element_at(%s, %s), real)"
-//|   return text:format(second, code, first, code)
+//|   local text = "query_half(from, k_element_at(%s, %s), %s) << 16 | query_half(from, k_element_at(%s, %s), %s)"
+//|   return text:format(second, code, real, first, code, real)
+//| end
+//| local threads, thread = "THREADS", "(int)threadIdx.x"
+//| if l.heads then threads, thread = "HEAD_THREADS", "(int)threadIdx.x % HEAD_THREADS" end
+//| local staged, straight = l.half and not wide, not l.half and not wide  -- Q comes by way of shared memory; or not
+//| -- What a thread asks for of a tile. all: words of Q, of row `row` by their number i; rows: how many a thread's are of; place: prints
+//| -- which element there is; word: it.
+//| local function asked(all, row, rows, place, word)
+//|   local scales, batch = {}, p.has_lengths and "sequence.index" or "sequence.batch"
+//|   for _, x in ipairs { "k", "v" } do
+//|     if p[x .. "_scale"] == 1 then scales[#scales + 1] = x end
+//|   end
+
+//|   local what = staged and "words of Q that it leaves for all warps" or straight and "its words of Q" or "nothing of Q"
+// What a thread asks for where a tile begins: $(what)
+// and scales of the head's K and V. Before the tile's first keys, so that all are under way together. find() finds where they lie and reads
+// nothing, read() reads them.
+struct Asked {
+//|   for _, x in ipairs(scales) do
+  const float *$(x)_from;
+  float $(x)_scale;
+//|   end
+//|   if staged then
+  static constexpr int WORDS = $(all), OWN = (WORDS + $(threads) - 1) / $(threads);
+  static constexpr int ROWS = $(rows);  // its words are of these rows in turn
+  const element *rows[ROWS];            // nullptr: there is none
+  u32 words[OWN];
+  static __device__ __forceinline__ int number(int n) { return n * $(threads) + $(thread); }
+//|   elseif straight then
+  const element *rows[MB][2];
+//|   end
+  __device__ __forceinline__ void find(const Params &p, const Sequence &sequence, const Tile &tile$(straight and ", int warp_row, const Lane &at" or "")) {
+//|   for _, x in ipairs(scales) do
+    $(x)_from = p.$(x)_scale + $(batch) * p.$(x)_scale_sb + tile.kv_head * p.$(x)_scale_sh;
+//|   end
+//|   if staged then
+#pragma unroll
+    for (int n = 0; n < ROWS; n++) {
+      const int i = number(n), row = tile.row + $(row), query = query_of(p, row), head = tile.head + row - query * p.group;
+      const element *const from = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
+      rows[n] = row < tile.rows ? from : nullptr;
+    }
+//|   elseif straight then
+#pragma unroll
+    for (int m = 0; m < MB; m++)
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        const int row = tile.row + warp_row + m * 16 + h * 8 + at.g, query = query_of(p, row), head = tile.head + row - query * p.group;
+        const element *const from = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
+        rows[m][h] = row < tile.rows ? from : nullptr;
+      }
+//|   end
+  }
+  __device__ __forceinline__ void read(const Params &p, const Lane &at$(straight and ", QFragments &q" or "")) {
+//|   for _, x in ipairs(scales) do
+    $(x)_scale = *$(x)_from;
+//|   end
+//|   if staged then
+#pragma unroll
+    for (int n = 0; n < OWN; n++) {
+      const int i = number(n);
+      const element *const from = rows[n % ROWS];
+      const bool real = from != nullptr && (WORDS % $(threads) == 0 || i < WORDS);
+//|     indented(6, place)
+      words[n] = $(word);
+    }
+//|   elseif straight then
+    const int t = opaque(at.t);
+#pragma unroll
+    for (int m = 0; m < MB; m++)
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        const element *const from = rows[m][h];
+        const bool real = from != nullptr;
+#pragma unroll
+        for (int ks = 0; ks < K_STEPS; ks++)
+#pragma unroll
+          for (int x = 0; x < 2; x++) {
+//|     if l.widened then
+            q.full[m][ks][h + 2 * x] = query_pair(from, ks * 16 + x * 8 + t * 2, real);
+//|     else
+            // Register r of the words of chunk ks / (K_WORD / 2).
+            const int r = ks % (K_WORD / 2) * 2 + x, byte = ks / (K_WORD / 2) * 16 + t * 4$(l.shifts_k and " - at.k_shift" or "");
+            q.full[m][ks][h + 2 * x] = $(register_of("byte", "r"));
+//|     end
+          }
+      }
+//|   end
+  }
+//|   if staged then
+  __device__ __forceinline__ void leave(u32 stage) const {
+#pragma unroll
+    for (int n = 0; n < OWN; n++)
+      if (WORDS % $(threads) == 0 || number(n) < WORDS) store_shared(stage + number(n) * 4, words[n]);
+  }
+//|   end
+};
 //| end
 //| if l.limbs then
 //|   local m = l.limbs
-//|   local threads, thread = "THREADS", "(int)threadIdx.x"
-//|   if l.heads then threads, thread = "HEAD_THREADS", "(int)threadIdx.x % HEAD_THREADS" end
 // The first of the two elements that bytes 2 x and 2 x + 1 of column t of register `word` of a row of Q meet; -1: what they meet is none of
 // the block's codes.
 __device__ __forceinline__ int element_of_word(int word, int t, int x, const Lane &at) {
@@ -137,23 +232,17 @@ __device__ __forceinline__ int element_of_word(int word, int t, int x, const Lan
   return byte < 0 || byte >= $(m.bytes) ? -1 : block * $(K.block) + byte$(m.codes == 2 and " + number % 2 * 16" or "");
 //|   end
 }
+//|   local two = m.tiles == 2
+//|   asked(two and "2 * Q_WORDS * 32" or "Q_WORDS * 32", "i / 8 % 4" .. (two and " + i / (Q_WORDS * 32) * 4" or ""), two and "OWN" or "1", function()
+const int first = element_of_word(i / 32$(two and " % Q_WORDS" or ""), i / 2 % 4, i % 2, at);
+//|   end, "query_pair(from, first, real && first >= 0)")
+
 // The limbs of the tile's rows, for all warps: query row / group of head row % group. Rows after the last are zeros. factor: of the lane's
 // sums of products, and of those of the other limbs of its row. By all threads.
 __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], const Params &p, const Sequence &sequence, const Tile &tile,
-                                       u32 stage, const Lane &at) {
-//|   local two = m.tiles == 2
+                                       u32 stage, const Lane &at, const Asked &asked) {
 //|   if not wide then
-#pragma unroll
-  for (int base = 0; base < $(two and "2 * " or "")Q_WORDS * 32; base += $(threads)) {
-    const int i = base + $(thread);
-//|     local all = two and "2 * Q_WORDS * 32" or "Q_WORDS * 32"
-    if ($(all) % $(threads) != 0 && i >= $(all)) break;
-    const int row = tile.row + i / 8 % 4$(two and " + i / (Q_WORDS * 32) * 4" or "");
-    const int query = query_of(p, row), head = tile.head + row - query * p.group;
-    const int element_number = element_of_word(i / 32$(two and " % Q_WORDS" or ""), i / 2 % 4, i % 2, at);
-    const element *const from = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
-    store_shared(stage + i * 4, query_pair(from, element_number, row < tile.rows && element_number >= 0));
-  }
+  asked.leave(stage);
   __syncthreads();
 //|   end
 //|   if by_columns then
@@ -208,7 +297,7 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
   const float largest = __uint_as_float(max(top, 0x0d800000u)), down = top >= 0x7f800000 ? 0.f : MOST / largest;  // at least 2^-100
   float last = top >= 0x7f800000 ? __int_as_float(0x7fffffff) : largest * (1 / MOST) * $(f32((m.codes == 2 and 1 / 16 or 1) * 2.0 ^ K.owed));
 //|   if p.k_scale == 1 then
-  last *= k_scale_of(p, sequence, tile.kv_head);
+  last *= asked.k_scale;
 //|   end
   const bool upper = at.g < 4;
 //|   if two then
@@ -240,26 +329,19 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
 //|   end
 }
 //| elseif l.half then
+//|   asked("Q_PAIRS * 128", "i / 16 % 8", ("%s < 128 && 128 / %s < OWN ? 128 / %s : %s < 128 ? OWN : 1"):format(threads, threads, threads, threads), function()
+// Word x of the two of a step, of the lane's row and column.
+const int x = i / 2 % 2, ks = i / 128 * 2 + i % 2;
+const int r = ks % (K_WORD / 2) * 2 + x, byte = ks / (K_WORD / 2) * 16 + i / 4 % 4 * 4$(l.shifts_k and " - at.k_shift" or "");
+const bool there = real && (K_STEPS % 2 == 0 || ks < K_STEPS);
+//|   end, ("(u32)(%s)"):format(register_of("byte", "r", "there")))
+
 // The rows of the tile, as A fragments for all warps, by way of shared memory: lanes would find every element for themselves. Query row /
 // group of head row % group. Rows after the last are zeros. factor: of their products. By all threads.
 __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], const Params &p, const Sequence &sequence, const Tile &tile,
-                                       u32 stage, const Lane &at) {
+                                       u32 stage, const Lane &at, const Asked &asked) {
 //|   if not wide then
-//|   local threads, thread = "THREADS", "(int)threadIdx.x"
-//|   if l.heads then threads, thread = "HEAD_THREADS", "(int)threadIdx.x % HEAD_THREADS" end
-  static_assert($(threads) % 4 == 0, "");
-#pragma unroll
-  for (int base = 0; base < Q_PAIRS * 128; base += $(threads)) {
-    const int i = base + $(thread);
-    if (Q_PAIRS * 128 % $(threads) != 0 && i >= Q_PAIRS * 128) break;
-    // Word x of the two of a step, of the lane's row and column.
-    const int x = i / 2 % 2, ks = i / 128 * 2 + i % 2, row = tile.row + i / 16 % 8;
-    const bool real = row < tile.rows && (K_STEPS % 2 == 0 || ks < K_STEPS);
-    const int query = query_of(p, row), head = tile.head + row - query * p.group;
-    const element *const from = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
-    const int r = ks % (K_WORD / 2) * 2 + x, byte = ks / (K_WORD / 2) * 16 + i / 4 % 4 * 4$(l.shifts_k and " - at.k_shift" or "");
-    store_shared(stage + i * 4, (u32)($(register_of("byte", "r"))));
-  }
+  asked.leave(stage);
   __syncthreads();
 #pragma unroll
   for (int i = 0; i < Q_PAIRS; i++) {
@@ -267,7 +349,7 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
     q.full[0][i][0] = words.x, q.full[0][i][1] = words.y, q.full[0][i][2] = words.z, q.full[0][i][3] = words.w;
   }
 //|   end
-  factor[0][0] = $(f32(2.0 ^ K.owed))$(p.k_scale == 1 and " * k_scale_of(p, sequence, tile.kv_head)" or "");
+  factor[0][0] = $(f32(2.0 ^ K.owed))$(p.k_scale == 1 and " * asked.k_scale" or "");
 //|   if wide or by_columns then
   float up;
 //|     if wide then
@@ -284,38 +366,24 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
 //|   end
 }
 //| else
+//|   asked()
+
 // Rows of the warp, as A fragments: query row / group of head row % group. Rows after the last are zeros. factor: of their products.
 __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], const Params &p, const Sequence &sequence, const Tile &tile,
-                                       int warp_row, const Lane &at) {
-//| if p.k_scale == 1 then
-  const float scale = $(f32(2.0 ^ K.owed)) * k_scale_of(p, sequence, tile.kv_head);
-//| else
-  const float scale = $(f32(2.0 ^ K.owed));
-//| end
+                                       int warp_row, const Lane &at, const Asked &asked) {
+  const float scale = $(f32(2.0 ^ K.owed))$(p.k_scale == 1 and " * asked.k_scale" or "");
+//| if wide or by_columns then
   const int t = opaque(at.t);
+//| end
 #pragma unroll
   for (int m = 0; m < MB; m++)
 #pragma unroll
     for (int h = 0; h < 2; h++) {
+//| if wide then
       const int row = tile.row + warp_row + m * 16 + h * 8 + at.g;
       const bool real = row < tile.rows;
       const int query = query_of(p, row), head = tile.head + row - query * p.group;
-//| if wide then
       const float *const from = (const float *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
-//| else
-      const element *const from = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
-#pragma unroll
-      for (int ks = 0; ks < K_STEPS; ks++)
-#pragma unroll
-        for (int x = 0; x < 2; x++) {
-//|   if l.widened then
-          q.full[m][ks][h + 2 * x] = query_pair(from, ks * 16 + x * 8 + t * 2, real);
-//|   else
-          // Register r of the words of chunk ks / (K_WORD / 2).
-          const int r = ks % (K_WORD / 2) * 2 + x, byte = ks / (K_WORD / 2) * 16 + t * 4$(l.shifts_k and " - at.k_shift" or "");
-          q.full[m][ks][h + 2 * x] = $(register_of("byte", "r"));
-//|   end
-        }
 //| end
       factor[m][h] = scale;
 //| if wide or by_columns then

@@ -49,19 +49,35 @@ __device__ __forceinline__ u64 descriptor_across_rows(u32 address) {
 //| if l.low then
 // Codes of a group's buffer become fp16 in boxes, by all its threads. Of eight threads side by side four have chunks of one row and four of
 // the next: what they write lies in different banks.
+// Several chunks of a thread are loaded before the first one is stored, which nothing is moved across.
 template <int N, class Unpack>
 __device__ __forceinline__ void widen_rows(u32 to, u32 codes, int thread, Unpack unpack) {
+  constexpr int ALL = BC * N / GROUP_THREADS, BATCH = ALL % 4 == 0 ? 4 : ALL % 2 == 0 ? 2 : 1;
+  auto place = [&](int n, int &row, int &chunk) {
+    const int i = n * GROUP_THREADS + thread, x = i % (2 * N);
+    row = i / (2 * N) * 2 + x / 4 % 2;
+    chunk = x / 8 * 4 + x % 4;
+  };
 #pragma unroll
-  for (int first = 0; first < BC * N; first += GROUP_THREADS) {
-    const int i = first + thread, x = i % (2 * N), row = i / (2 * N) * 2 + x / 4 % 2, chunk = x / 8 * 4 + x % 4;
-    const uint4 words = load_shared_x4(codes + tile_offset<N>(row, chunk));
-    const u32 of[4] = {words.x, words.y, words.z, words.w};
+  for (int first = 0; first < ALL; first += BATCH) {
+    uint4 words[BATCH];
+    int row, chunk;
 #pragma unroll
-    for (int j = 0; j < 2; j++) {
-      u32 x[2], y[2];
-      unpack(x, of[2 * j]);
-      unpack(y, of[2 * j + 1]);
-      store_shared(to + (chunk / 4 * BC + row) * BOX_ROW + ((chunk * 2 + j) ^ row) % 8 * 16, make_uint4(x[0], x[1], y[0], y[1]));
+    for (int n = 0; n < BATCH; n++) {
+      place(first + n, row, chunk);
+      words[n] = load_shared_x4(codes + tile_offset<N>(row, chunk));
+    }
+#pragma unroll
+    for (int n = 0; n < BATCH; n++) {
+      place(first + n, row, chunk);
+      const u32 of[4] = {words[n].x, words[n].y, words[n].z, words[n].w};
+#pragma unroll
+      for (int j = 0; j < 2; j++) {
+        u32 x[2], y[2];
+        unpack(x, of[2 * j]);
+        unpack(y, of[2 * j + 1]);
+        store_shared(to + (chunk / 4 * BC + row) * BOX_ROW + ((chunk * 2 + j) ^ row) % 8 * 16, make_uint4(x[0], x[1], y[0], y[1]));
+      }
     }
   }
 }

@@ -1,4 +1,4 @@
-//| needs "c.combine c.named l.heads? l.overlay l.parts_batch l.tokens?"
+//| needs "c.combine c.named l.heads? l.overlay l.parts_batch l.parts_early? l.tokens?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- how a tile's parts come together ----
@@ -60,11 +60,19 @@ __device__ __forceinline__ int rows_in(const Tile &tile) { return min(BR, tile.r
 //| else
 // The block has done its last iteration of the tile, and its groups have left their parts. last: the buffer of that iteration, free in
 // every group.
+//| if l.parts_early then
+// The thread block `first` is the first of `parts` that have iterations of the tile.
+__device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequence, const Tile &tile, const Walk &walk,
+                                           const Split &split, int first, int parts, unsigned char *smem, int last) {
+  int *const word = (int *)(smem + SMEM_WORDS);
+  const int rows = rows_in(tile);
+//| else
 __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequence, const Tile &tile, const Walk &walk,
                                            const Split &split, unsigned char *smem, int last) {
   int *const word = (int *)(smem + SMEM_WORDS);
   const int rows = rows_in(tile);
   const int first = split.first_of(walk), parts = split.parts_of(walk);
+//| end
 //| local mine = l.heads and "lane * GROUPS + g" or "g"
   __syncthreads();
 
