@@ -405,9 +405,11 @@ local function apart(p, c, a, low, walked, kv)
     if not is_narrow(p, low) then return heads == 1 and kv < FEW_BYTES and APART_FEW or APART_BYTES_FAST[heads] end
   end
   if (c.token_rows or 0) > 0 then
+    -- Products of integers: the order of the configs is one chip's and the other's.
+    local of_integers = c.br == 4 or (c.limbs or 0) == 1
     local short = p.d <= 64 and c.bk < 64 and ROWS_SHORT_KEYS or 1
-    local short_4 = a.hbm_gbs > 4000 and low.k.bits == 4 and p.d <= 64
-    if c.br == 4 and p.d > 64 and c.bk == 16 and a.hbm_gbs > 4000 then
+    local short_4 = of_integers and low.k.bits == 4 and p.d <= 64
+    if c.br == 4 and p.d > 64 and c.bk == 16 then
       return p.b * p.hkv >= OWN_TILE * heads * a.sm_count * c.ctas and APART_OWN_TILE or APART_SHARED_TILE
     end
     if short_4 and heads == 8 and c.ctas == 2 then return c.bk == 32 and APART_ROWS_SHORT_4 or APART_TWO_LONG_4 end
@@ -416,7 +418,7 @@ local function apart(p, c, a, low, walked, kv)
       return walked < 2048 and APART_TWO_FEW_4 or APART_TWO_MANY_4
     end
     if c.br == 4 and p.d <= 64 and heads == 8 and c.ctas == 2 and c.bk == 32 and walked >= 1024 then return APART_TWO_SHORT_8 end
-    if a.hbm_gbs > 4000 then return short * ((p.d > 64 and APART_ROWS_FAST or APART_ROWS_SHORT)[heads] or 1) end
+    if of_integers or a.hbm_gbs > 4000 then return short * ((p.d > 64 and APART_ROWS_FAST or APART_ROWS_SHORT)[heads] or 1) end
     return short * (heads == 8 and 1 or low.k.bits == 4 and c.ctas > 1 and APART_ROWS_4 or APART_ROWS)
   end
   bytes = bytes and a.hbm_gbs < 4000
@@ -503,7 +505,7 @@ local FOUR_BLOCKS = 0.82
 local function unpacking(p, c, a, l)
   local values = p.d * (l.cost_k + BESIDE) + p.dv * (l.cost_v + BESIDE)
   local warps = l.warps * c.ctas
-  local waits = l.tokens and c.br == 4 and c.ctas == 2 and TWO_BLOCKS or 1
+  local waits = l.tokens and c.br == 4 and c.ctas == 2 and a.hbm_gbs > 4000 and TWO_BLOCKS or 1
   if l.tokens and c.br == 4 and c.ctas == 4 and p.b * p.hkv >= OWN_TILE * heads_of(c) * a.sm_count * c.ctas then waits = FOUR_BLOCKS end
   return waits * warps * (OF_ITERATION + c.bk * (OF_KEY + values / 32)) / (4 * ISSUED[math.max(1, warps // 4)])
 end
@@ -525,7 +527,7 @@ function decode.work(p, c, a, l, sq)
     chain = 1.4 * chain
   end  -- not measured: unpacking stands between a load and its products
   local issue = math.max(chain, c.ctas * products) + program
-  local is_bound = a.hbm_gbs > 4000 and math.min(p.d, p.dv) > 64 and l.half and (l.low.k.bits == 4 or l.low.v.bits == 4)
+  local is_bound = (a.hbm_gbs > 4000 or decode.has_limbs(p)) and math.min(p.d, p.dv) > 64 and l.half and (l.low.k.bits == 4 or l.low.v.bits == 4)
   if is_bound and l.low.k.has_scale then
     issue = math.max(chain, unpacking(p, c, a, l)) + program
   elseif l.low and not l.widened then  -- each warp of rows unpacks all keys of its group

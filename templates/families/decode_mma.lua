@@ -56,11 +56,9 @@ return decode.family {
     while br < 64 and br < rows do br = 2 * br end
     local low = codes(p.kv, a.cc) ~= nil
     if low and rows <= 8 then br = 8 end
-    -- Raced on an H200 alone. Codes of s8 are unpacked as fast.
-    local raced = a.has_wgmma and a.hbm_gbs > 4000 and low and codes(p.kv, a.cc).has_scale and decode.has_limbs(p)
-    -- On an H100 q4_0 by four rows was faster in all of eight cells, q8_0 no more than before.
-    local nibbles = a.has_wgmma and low and codes(p.kv, a.cc).bits == 4 and decode.has_limbs(p)
-    if rows <= 4 and (raced or nibbles) and not p.has_batch_invariant then br = 4 end
+    -- Codes of s8 are unpacked as fast.
+    local raced = a.has_wgmma and low and codes(p.kv, a.cc).has_scale and decode.has_limbs(p)
+    if rows <= 4 and raced and not p.has_batch_invariant then br = 4 end
     for _, bk in ipairs(low and (br <= 8 and { 32, 16 } or { 32, 16, 64 }) or { 16, 32 }) do
       for _, warps in ipairs(low and { 8, 4 } or { 4, 8 }) do
         local row_warps = br > 32 and 2 or 1
@@ -76,18 +74,18 @@ return decode.family {
     local two = br == 8 and raced and not p.has_batch_invariant  -- eight rows by limbs
     local pieces = br <= 8 and a.has_wgmma and (a.hbm_gbs < 4000 or br == 4 or two) and decode.row_bytes_of(p.kv, p.d) % 16 > 0
     for _, heads in ipairs(pieces and { 8, 4, 2 } or {}) do
-      local fast = br == 4 and a.hbm_gbs > 4000 and heads == 8
+      local fast = br == 4 and heads == 8
       for _, x in ipairs(p.d > 64 and { { 32, 8 // heads, { 2, 1, 1 } }, { 32, 1, { 2, 2, 1 } }, fast and { 16, 1, { 2, 2, 1 } } or nil }
                          or { { 64, 8 // heads, { 2, 1, 1 } }, { 32, 8 // heads, { 3, 1, 1 } }, { 32, 8 // heads, { 3, 2, 1 } },
-                              { 64, 1, { 2, 2, 1 } }, a.hbm_gbs > 4000 and { 32, 8 // heads, { 2, 2, 1 } } or nil }) do
+                              { 64, 1, { 2, 2, 1 } }, (raced or a.hbm_gbs > 4000) and { 32, 8 // heads, { 2, 2, 1 } } or nil }) do
         local tile = { br = br, bk = x[1], row_warps = 1, key_warps = x[2], head_warps = heads, token_rows = 1 }
         if two and decode.has_two_limbs(p, tile) then tile.limbs = 1 end
         if p.hkv % heads == 0 and (x[2] > 1 or heads ~= 2) and decode.has_token_rows(p, tile) then
           local shares = { x[3] }
-          -- 12 warps find room, on an H200, and 16 of four rows.
+          -- 16 warps of four rows find room; 12, where memory is so fast that what they issue bounds: on an H100 none of seven races.
           if (br == 4 or two) and p.d > 64 and heads == 4 and x[2] == 1 and codes(p.kv, a.cc).bits == 4 then
-            shares[2] = { 2, 3, 1 }
-            if br == 4 then shares[3] = { 2, 4, 1 } end
+            if a.hbm_gbs > 4000 then shares[2] = { 2, 3, 1 } end
+            if br == 4 then shares[#shares + 1] = { 2, 4, 1 } end
           end
           for _, to in ipairs(decode.starts({ tile }, "last_block", shares)) do list[#list + 1] = to end
         end
