@@ -385,6 +385,7 @@ local APART_BYTES_FAST, FEW_BYTES, APART_FEW = { [1] = 1.03, [2] = 1, [4] = 0.98
 -- Rows of 64 by 64 keys there, four heads: as one piece; each for itself, which a walk of many keys brings out of step; more buffers than
 -- three, where eight heads are walked side by side by other blocks.
 local SHORT_ROWS, SHORT_FEW, SHORT_SOME, SHORT_MANY, SHORT_BUFFERS = 0.93, 0.91, 0.945, 1.1, 1.07
+local KEPT_ALL = 0.75  -- share of the L2 that holds all keys from one launch to the next
 -- walked: keys that a block has one after the other; kv: bytes of K and V.
 local function apart(p, c, a, low, walked, kv)
   if not low or p.hkv == 1 then return 1 end
@@ -422,6 +423,15 @@ local function apart(p, c, a, low, walked, kv)
     return short * (heads == 8 and 1 or low.k.bits == 4 and c.ctas > 1 and APART_ROWS_4 or APART_ROWS)
   end
   bytes = bytes and a.hbm_gbs < 4000
+  if bytes and is_narrow(p, low) then
+    -- What the L2 holds is found there whoever read it first: then fewer instructions for a key count.
+    if kv < KEPT_ALL * a.l2_bytes then
+      if c.bk == 64 then return SHORT_FEW end
+    elseif c.bk == 64 and c.br <= 8 then
+      return SHORT_MANY
+    end
+    if heads == 1 and c.kv_lanes > 1 and c.bk >= 32 and c.stages > 3 then return APART_LANES * SHORT_BUFFERS end
+  end
   if is_narrow(p, low) and not (bytes and heads == 4) then
     if heads == 1 and c.kv_lanes > 1 and few_4 then return APART_LANES_4 end
     return heads == 1 and c.kv_lanes > 1 and APART_LANES or APART[heads] or 1

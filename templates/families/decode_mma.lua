@@ -95,10 +95,10 @@ return decode.family {
       local tile = { br = br, bk = 32, row_warps = 1, key_warps = 8 // heads, head_warps = heads }
       if heads <= p.hkv then
         for _, to in ipairs(decode.starts({ tile }, "last_block", { { 2, 1, 1 }, { 3, 1, 1 } })) do list[#list + 1] = to end
-        -- A fifth fewer instructions for a key. Raced on an H200 alone.
-        local longer = heads == 4 and a.hbm_gbs > 4000 and math.max(p.d, p.dv) <= 64 and codes(p.kv, a.cc).block == 1
-        for rows = 0, longer and 1 or -1 do
-          local more = { br = br, bk = 64, row_warps = 1, key_warps = 2, head_warps = 4, token_rows = rows }
+        -- A fifth fewer instructions for a key.
+        local longer = heads <= 4 and a.has_wgmma and math.max(p.d, p.dv) <= 64 and codes(p.kv, a.cc).block == 1
+        for rows = 0, not longer and -1 or heads == 4 and a.hbm_gbs > 4000 and 1 or 0 do
+          local more = { br = br, bk = 64, row_warps = 1, key_warps = 8 // heads, head_warps = heads, token_rows = rows }
           if rows == 0 or p.hkv % 4 == 0 and decode.has_token_rows(p, more) then
             for _, to in ipairs(decode.starts({ more }, "last_block", { { 2, 1, 1 } })) do list[#list + 1] = to end
           end

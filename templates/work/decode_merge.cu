@@ -41,6 +41,45 @@ __device__ __forceinline__ Sum sum_of_parts(const Params &p, int row, int four, 
 }
 //| end
 
+//| local shares = c.combine == c.named.combine.last_block and l.parts_early and not l.heads and c.br <= 8
+//| if shares then
+// The same of up to SHARED_ROWS rows, and to memory, which nothing is beside when the last part has come: of SHARES threads side by side
+// each adds up every SHARES-th part.
+constexpr int SHARED_ROWS = 4, ALL_SHARES = THREADS / (SHARED_ROWS * (COLS / 4)), SHARES = ALL_SHARES < 2 ? 1 : ALL_SHARES < 4 ? 2 : 4;
+__device__ __forceinline__ void sum_of_shares(const Params &p, const Sequence &sequence, const Tile &tile, int rows, long long first,
+                                              int parts, int step) {
+  const int item = (int)threadIdx.x / SHARES, share = (int)threadIdx.x % SHARES;
+  const int row = min(item / (COLS / 4), rows - 1), four = item % (COLS / 4);
+  const float4 *const part_o = (const float4 *)p.part_o;
+  const float2 *const part_state = (const float2 *)p.part_state;
+  Sum sum = $(wk.no_part);
+  constexpr int BATCH = $(l.parts_batch) / SHARES;
+  for (int j = share; j < parts; j += BATCH * SHARES) {
+    float2 states[BATCH];
+    float4 x[BATCH];
+#pragma unroll
+    for (int k = 0; k < BATCH; k++) {
+      const int part = min(j + k * SHARES, parts - 1);
+      const long long from = part_slot(first + part * step, part > 0) * BR + row;
+      states[k] = load_part(part_state + from);
+      x[k] = load_part(part_o + from * (COLS / 4) + four);
+    }
+#pragma unroll
+    for (int k = 1; k < BATCH; k++)
+      if (j + k * SHARES >= parts) states[k].x = -infinity();  // the last once more
+    sum.add(states, x, $(pr.unit_log2));
+  }
+#pragma unroll
+  for (int d = 1; d < SHARES; d *= 2) {
+    auto other = [d](float x) { return __shfl_xor_sync(~0u, x, d); };
+    const float2 state[1] = {make_float2(other(sum.m), other(sum.l))};
+    const float4 x[1] = {make_float4(other(sum.o.x), other(sum.o.y), other(sum.o.z), other(sum.o.w))};
+    sum.add(state, x, $(pr.unit_log2));
+  }
+  if (share == 0 && item < rows * (COLS / 4)) store_row(p, sequence, tile, row, four * 4, sum);
+}
+//| end
+
 // Where a group leaves its part of a tile: O in the exchange's order, (m, l) of each row. last: the buffer of its last iteration.
 __device__ __forceinline__ unsigned char *part_of_group(unsigned char *smem, int last, int group) {
 //| if l.tokens and l.overlay then
@@ -106,6 +145,12 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
   // Once for what the groups of this block have left; again, in the block that comes last, for all parts.
 #pragma unroll 1
   for (bool all = false;; all = true) {
+//| end
+//| if shares then
+    if (SHARES > 1 && all && rows <= SHARED_ROWS) {
+      sum_of_shares(p, sequence, tile, rows, split.block(first), parts, split.streams);
+      return;
+    }
 //| end
 //| indented(counts and 2 or 0, function()
   for (int i = $(thread); i < $(items); i += $(threads)) {
