@@ -602,6 +602,27 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
 #pragma unroll
     for (int line = 0; line < bytes; line += LINE) asm volatile("prefetch.global.L2 [%0];" ::"l"(from + line));
   };
+//|   if l.low and paged then
+  // Pages of several rows are looked up side by side.
+  constexpr int BATCH = 4;
+#pragma unroll 1
+  for (int i = $(thread); i < keys; i += BATCH * $(threads)) {
+    u32 pages[BATCH];
+    int tokens[BATCH];
+#pragma unroll
+    for (int n = 0; n < BATCH; n++) {
+      const int key = first + min(i + n * $(threads), keys - 1), entry = (int)((u32)key / (u32)p.page_size);
+      tokens[n] = key - entry * p.page_size;
+      pages[n] = word<true>(p.page_table + (long long)walk.batch * p.page_table_stride + entry);
+    }
+#pragma unroll
+    for (int n = 0; n < BATCH; n++) {
+      if (pages[n] >= (u32)p.pages || i + n * $(threads) >= keys) continue;
+      row(p.k, pages[n] * sequence.k_page() + tokens[n] * p.k_ss + tile.kv_head * p.k_sh, K_BYTES, sizeof(k_element));
+      row(p.v, pages[n] * sequence.v_page() + tokens[n] * p.v_ss + tile.kv_head * p.v_sh, V_BYTES, sizeof(v_element));
+    }
+  }
+//|   else
 #pragma unroll 1
   for (int i = $(thread); i < keys; i += $(threads)) {
     const int key = first + i;
@@ -616,6 +637,7 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
     row(p.v, sequence.v() + key * p.v_ss + tile.kv_head * p.v_sh, $(vb)$(l.low and ", sizeof(v_element)" or ""));
 //|   end
   }
+//|   end
 }
 //| end
 //| if paged then

@@ -1,4 +1,4 @@
-//| needs "c.kv_lanes l.heads? l.pdl l.walk"
+//| needs "c.kv_lanes l.heads? l.low? l.pdl l.walk"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- which keys a thread block owns ----
@@ -169,10 +169,33 @@ __device__ __forceinline__ Extent extent_of(const Params &p, int index) {
   return {iterations_of(sequence), tiles_of(p, sequence)};
 }
 
+//|   local two = l.low and l.pdl  -- sequences of a lane that it knows before
+//|   local extent = two and "each <= 2 ? (i == first ? told.first : told.second)" or "each == 1 ? told"
+//|   if two then
+// Of a lane's two sequences.
+struct Told {
+  Extent first, second;
+  template <bool EARLY = false>
+  static __device__ __forceinline__ Told of(const Params &p, int lane) {
+    const int each = (p.b + 31) / 32, own = lane * each;
+    return {extent_of<EARLY>(p, own), each > 1 ? extent_of<EARLY>(p, own + 1) : Extent{0, 0}};
+  }
+  __device__ __forceinline__ bool is(const Told &x) const {
+    return first.iterations == x.first.iterations && first.tiles == x.first.tiles && second.iterations == x.second.iterations &&
+           second.tiles == x.second.tiles;
+  }
+};
+
+// Every warp finds its thread block's share for itself, without a barrier: each lane adds up consecutive sequences of its own, and the lane
+// whose sequences hold the beginning of the share tells the others by a shuffle. told: of the lane's sequences, where no lane has more than
+// two; nothing else is read then.
+__device__ __forceinline__ Split split_of(const Params &p, const Told &told) {
+//|   else
 // Every warp finds its thread block's share for itself, without a barrier: each lane adds up consecutive sequences of its own, and the lane
 // whose sequences hold the beginning of the share tells the others by a shuffle. told: of the lane's sequence, where no lane has two;
 // nothing else is read then.
 __device__ __forceinline__ Split split_of(const Params &p, const Extent &told) {
+//|   end
   const int lane = threadIdx.x % 32, each = (p.b + 31) / 32, first = min(lane * each, p.b), last = min(first + each, p.b);
   Split s;
   choose_stream(p, s);
@@ -183,7 +206,7 @@ __device__ __forceinline__ Split split_of(const Params &p, const Extent &told) {
   int tiles = 0, most = 0, least = 0x7fffffff;
 #pragma unroll 8
   for (int i = first; i < last; i++) {
-    const Extent extent = each == 1 ? told : extent_of(p, i);
+    const Extent extent = $(extent) : extent_of(p, i);
     const int of_tile = extent.iterations, n = of_tile > 0 ? extent.tiles * heads : 0;
     iterations += (long long)of_tile * n;
     tiles += n;
@@ -211,7 +234,7 @@ __device__ __forceinline__ Split split_of(const Params &p, const Extent &told) {
   int batch = -1, of_tile = 0, of_head = 0;
   if (at >= item && tiles > 0)
     for (int i = first; i < last && batch < 0; i++) {
-      const Extent extent = each == 1 ? told : extent_of(p, i);
+      const Extent extent = $(extent) : extent_of(p, i);
       of_tile = extent.iterations;
       of_head = extent.tiles;
       const long long n = (long long)s.walk.items.of(of_tile) * of_head * heads;
@@ -233,7 +256,23 @@ __device__ __forceinline__ Split split_of(const Params &p, const Extent &told) {
 template <typename Fetch>
 __device__ __forceinline__ Split split_of_launch(const Params &p, const Fetch &fetch) {
   const int lane = (int)threadIdx.x % 32;
-//|   if l.pdl then
+//|   if two then
+  bool waited = p.b > 64;
+  if (waited) asm volatile("griddepcontrol.wait;" ::: "memory");
+  Told told = waited ? Told{{0, 0}, {0, 0}} : Told::of<true>(p, lane);
+  Split s;
+#pragma unroll 1
+  while (true) {
+    s = split_of(p, told);
+    if (waited) break;
+    fetch(s);
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    waited = true;
+    const Told now = Told::of(p, lane);
+    if (__all_sync(~0u, now.is(told))) break;
+    told = now;
+  }
+//|   elseif l.pdl then
   bool waited = p.b > 32;
   if (waited) asm volatile("griddepcontrol.wait;" ::: "memory");
   Extent told = waited ? Extent{0, 0} : extent_of<true>(p, lane);
