@@ -256,23 +256,7 @@ __device__ __forceinline__ Split split_of(const Params &p, const Extent &told) {
 template <typename Fetch>
 __device__ __forceinline__ Split split_of_launch(const Params &p, const Fetch &fetch) {
   const int lane = (int)threadIdx.x % 32;
-//|   if two then
-  bool waited = p.b > 64;
-  if (waited) asm volatile("griddepcontrol.wait;" ::: "memory");
-  Told told = waited ? Told{{0, 0}, {0, 0}} : Told::of<true>(p, lane);
-  Split s;
-#pragma unroll 1
-  while (true) {
-    s = split_of(p, told);
-    if (waited) break;
-    fetch(s);
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-    waited = true;
-    const Told now = Told::of(p, lane);
-    if (__all_sync(~0u, now.is(told))) break;
-    told = now;
-  }
-//|   elseif l.pdl then
+//|   if l.pdl and not two then
   bool waited = p.b > 32;
   if (waited) asm volatile("griddepcontrol.wait;" ::: "memory");
   Extent told = waited ? Extent{0, 0} : extent_of<true>(p, lane);
@@ -286,6 +270,22 @@ __device__ __forceinline__ Split split_of_launch(const Params &p, const Fetch &f
     waited = true;
     const Extent now = extent_of(p, lane);
     if (__all_sync(~0u, now.iterations == told.iterations && now.tiles == told.tiles)) break;
+    told = now;
+  }
+//|   elseif two then
+  bool waited = p.b > 64;
+  if (waited) asm volatile("griddepcontrol.wait;" ::: "memory");
+  Told told = waited ? Told{{0, 0}, {0, 0}} : Told::of<true>(p, lane);
+  Split s;
+#pragma unroll 1
+  while (true) {
+    s = split_of(p, told);
+    if (waited) break;
+    fetch(s);
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    waited = true;
+    const Told now = Told::of(p, lane);
+    if (__all_sync(~0u, now.is(told))) break;
     told = now;
   }
 //|   else
