@@ -310,7 +310,7 @@ function decode.layout(p, c, a, wide)
   l.ends = math.max(1, 65536 // (c.bk * groups * row_bytes(p)))
   -- No more blocks find room on an SM than the shares are made for: they would leave others without any.
   l.bytes = math.max(l.used, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)
-  l.merge_threads, l.parts_batch = 128, (c.br == 16 or heads > 1 or l.parts_early) and p.dv <= 128 and 16 or 8
+  l.merge_threads, l.parts_batch = 128, (c.br == 16 or heads > 1 or l.parts_early and c.br < 16) and p.dv <= 128 and 16 or 8
   if p.has_batch_invariant and l.threads * c.ctas > 256 then l.parts_batch = 8 end
   l.slices = math.min(math.max(1, c.br * l.vb * 2 // l.merge_threads), 32 // (c.ctas * c.sm_shares))
   if heads > 1 then l.slices = heads * math.max(1, math.min(l.slices, 32 // (c.ctas * c.sm_shares * heads))) end
@@ -378,14 +378,19 @@ local APART_OWN_TILE, APART_SHARED_TILE, OWN_TILE = 0.88, 1.5, 7 / 8
 -- Rows of d to 64 by 32 keys for 64, there: 1.06 to 1.1.
 local ROWS_SHORT_KEYS = 1.06
 -- Rows of a byte for an element, without scales of tokens. On an H100, of eight races of e4m3.
-local APART_BYTES = { [2] = 1, [4] = 0.985, [8] = 1.01 }
+local APART_BYTES = { [2] = 1, [4] = 0.995, [8] = 1.01 }
 -- On an H200, of 13 races of e4m3: rows of whole lines, where one head at a time does better while all keys are less than FEW_BYTES.
 local IN_L2 = 2e7 -- bytes of which neighbouring heads find the lines in the L2, in whatever order they are read
-local APART_BYTES_FAST, FEW_BYTES, APART_FEW = { [1] = 1.03, [2] = 1, [4] = 0.985, [8] = 1.01 }, 8e7, 0.97
+local APART_BYTES_FAST, FEW_BYTES, APART_FEW = { [1] = 1.03, [2] = 1.03, [4] = 0.985, [8] = 1.01 }, 8e7, 0.97
 -- Rows of 64 by 64 keys there, four heads: as one piece; each for itself, which a walk of many keys brings out of step; more buffers than
 -- three, where eight heads are walked side by side by other blocks.
 local SHORT_ROWS, SHORT_FEW, SHORT_SOME, SHORT_MANY, SHORT_BUFFERS = 0.93, 0.91, 0.945, 1.1, 1.07
 local KEPT_ALL = 0.75  -- share of the L2 that holds all keys from one launch to the next
+-- Whether four groups of 64 keys win beside the usual ones: the L2 holds all keys, and no tile is over in an iteration.
+function decode.few_keys(p)
+  local kv = p.b * p.hkv * p.sk * row_bytes(p)
+  return kv > 4e6 and kv < IN_L2
+end
 -- walked: keys that a block has one after the other; kv: bytes of K and V.
 local function apart(p, c, a, low, walked, kv)
   if not low or p.hkv == 1 then return 1 end
@@ -396,11 +401,12 @@ local function apart(p, c, a, low, walked, kv)
   local bytes = low.k.block == 1 and low.v.block == 1 and not tokens
   if bytes and c.br == 64 and is_narrow(p, low) and kv < IN_L2 then return APART_LANES end
   if bytes and a.hbm_gbs > 4000 then
+    if heads == 2 and c.bk == 64 and math.max(p.d, p.dv) <= 64 and kv < KEPT_ALL * a.l2_bytes then return SHORT_FEW end
     if heads == 4 and c.bk == 64 and math.max(p.d, p.dv) <= 64 then
       if (c.token_rows or 0) > 0 then return SHORT_ROWS end
       return walked <= 1536 and SHORT_FEW or walked < 6144 and SHORT_SOME or SHORT_MANY
     end
-    if is_narrow(p, low) and heads == 1 and (c.kv_lanes > 1 or kv < IN_L2) then
+    if is_narrow(p, low) and heads == 1 and (c.kv_lanes > 1 or kv < KEPT_ALL * a.l2_bytes) then
       return APART_LANES * (c.bk >= 32 and c.stages > 3 and SHORT_BUFFERS or 1)
     end
     if not is_narrow(p, low) then return heads == 1 and kv < FEW_BYTES and APART_FEW or APART_BYTES_FAST[heads] end
@@ -451,6 +457,10 @@ local CHAIN, CHAIN_WIDE = 650, 1500
 -- Clocks for a value of a tile that ends in the middle of a share; of wgmma, for all of it: 44 timings under 17 us, of 9 shapes, took 1.0 to
 -- 1.45 times their price.
 local END, END_BOXED = 2.2, 2500
+-- Codes of a byte: what a group more costs where those of a block meet, and a buffer more before the first keys are looked at. One query
+-- over 1k and 8k keys of e4m3, an H200: four groups for eight 0.3 us, three buffers for six 0.05. A byte of parts: 32k keys of 64 heads
+-- there and on an H100, two heads in a block for eight streams of one.
+local MEET, BUFFER, SUM_BYTES = 130, 30, 0.03
 local function as_raced(p, a) return a.has_wgmma and not p.has_lengths and not low_bits(p, a.cc) end
 
 -- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no iteration takes longer than its bytes.
@@ -488,7 +498,10 @@ function decode.stream(p, c, a, iteration, sq, boxed)
   local efficiency = math.min(2, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
   local latency = 1180 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
   local partial = parts * math.min(rows, c.br) * math.min(heads, p.hkv) * p.dv * 4
-  local sum = partial * 0.055
+  local low = low_bits(p, a.cc)
+  local bytes = low and low.k.block == 1 and low.v.block == 1 and c.br <= 8
+  local sum = partial * (bytes and SUM_BYTES or 0.055)
+  if bytes then latency = latency + MEET * c.key_warps + BUFFER * c.stages end
   if raced then
     sum = partial * (c.dot_lanes and SUM_DOTS or SUM) / (c.row_warps * c.key_warps)
     if parts > 1 and c.combine == c.named.combine.last_block then latency = latency + FILL end
@@ -537,7 +550,8 @@ function decode.work(p, c, a, l, sq)
     chain = 1.4 * chain
   end  -- not measured: unpacking stands between a load and its products
   local issue = math.max(chain, c.ctas * products) + program
-  local is_bound = (a.hbm_gbs > 4000 or decode.has_limbs(p)) and math.min(p.d, p.dv) > 64 and l.half and (l.low.k.bits == 4 or l.low.v.bits == 4)
+  local nibbles = l.half and (l.low.k.bits == 4 or l.low.v.bits == 4)
+  local is_bound = nibbles and (a.hbm_gbs > 4000 or decode.has_limbs(p)) and math.min(p.d, p.dv) > 64
   if is_bound and l.low.k.has_scale then
     issue = math.max(chain, unpacking(p, c, a, l)) + program
   elseif l.low and not l.widened then  -- each warp of rows unpacks all keys of its group

@@ -70,6 +70,10 @@ return decode.family {
     -- Two tiles of 16 rows, which find each other's keys in the L2: 0.86 of the time of one of 32, of two races on an H200.
     if br == 32 then tiles[#tiles + 1] = { br = 16, bk = 32, row_warps = 1, key_warps = 8 } end
     local list = decode.starts(tiles, "last_block", decode.usual_low(p))
+    if br == 8 and a.has_wgmma and codes(p.kv, a.cc).block == 1 and decode.few_keys(p) then
+      local tile = { br = 8, bk = 64, row_warps = 1, key_warps = 4 }
+      for _, to in ipairs(decode.starts({ tile }, "last_block", { { 3, 1, 1 }, { 2, 1, 1 } })) do list[#list + 1] = to end
+    end
     -- Rows that begin within chunks of 16 bytes: those of several heads are copied as one piece.
     local two = br == 8 and raced and not p.has_batch_invariant  -- eight rows by limbs
     local pieces = br <= 8 and a.has_wgmma and (a.hbm_gbs < 4000 or br == 4 or two) and decode.row_bytes_of(p.kv, p.d) % 16 > 0
