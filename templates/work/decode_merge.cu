@@ -1,4 +1,4 @@
-//| needs "c.combine c.named l.heads? l.overlay l.parts_batch l.parts_early? l.tokens?"
+//| needs "c.br c.combine c.named l.heads? l.overlay l.parts_batch l.parts_early? l.tokens?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- how a tile's parts come together ----
