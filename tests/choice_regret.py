@@ -101,17 +101,6 @@ def crowded(problem, config):
     return keys in ROOM and d <= ROOM[keys]["mask=causal" in problem]
 
 
-# Of the time of a cut tile that of one whose rows keep their maximum, by columns and rows: the means of h100_cut_steady.
-CUT = {64: {64: 0.90, 128: 0.83, 192: 0.88, 256: 0.94}, 128: {64: 0.97, 128: 0.94, 192: 0.99, 256: 0.99}}
-
-
-def cut_part(problem, config):
-    if not config.startswith("split_wgmma:"):
-        return 1
-    d, rows = (int(re.search(rf"[,:]{word}=(\d+)", at).group(1)) for word, at in (("d", problem), ("br", config)))
-    return CUT[64 if d <= 96 else 128][rows]
-
-
 def as_today(name, recording):
     """A config that differs in what is younger alone counts as the one that was timed. On paper both cost the same, or the younger less."""
     shapes = recording if isinstance(recording, list) else [x for rows in recording.values() if isinstance(rows, list) for x in rows]
@@ -123,9 +112,7 @@ def as_today(name, recording):
             for v in list(shape["variants"]):
                 twin = re.sub(old, new, v.get("config", ""))
                 if twin.startswith(("flash_fwd_wgmma:", "flash_bwd_wgmma:", "split_wgmma:")) and twin not in timed and not timed.add(twin):
-                    part = cut_part(shape["problem"], twin)
-                    shape["variants"].append({**v, "config": twin, "seconds": [x * part for x in v["seconds"]]} if "seconds" in v else
-                                             {**v, "config": twin})
+                    shape["variants"].append({**v, "config": twin})
     return recording
 
 
