@@ -148,8 +148,8 @@ def share_of_tiles(name, values, h, n, br, bc):
     for at in heads:
         for first in range(0, queries, br):
             row = seen_of(name, values, at, torch.arange(first, min(first + br, queries), device="cuda"), n).any(0)
-            met += torch.nn.functional.pad(row, (0, -n % bc)).view(-1, bc).any(1).sum().item()
-    return met / (len(heads) * -(-queries // br) * -(-n // bc))
+            met = met + torch.nn.functional.pad(row, (0, -n % bc)).view(-1, bc).any(1).sum()
+    return int(met) / (len(heads) * -(-queries // br) * -(-n // bc))
 
 
 def flex(name, values, q, k, v, grad_out=None):
