@@ -111,7 +111,7 @@ static void write_by_side(writer *w, int node, bool keys)
         fa_text_fmt(w->out, "  unsigned long long set%d = 0;\n", node);
     fa_text_str(w->out, side->by_h ? "  for (int h = h0; h <= h1; h++) {\n" : "  {\n");
     if (w->near)
-        fa_text_fmt(w->out, "    const int *const of = %s + %d;\n    const int first = -%s;\n", keys ? "keys" : "rows", table->at,
+        fa_text_fmt(w->out, "    const int *const of = near_%s + %d;\n    const int first = -%s;\n", which, table->at,
                     keys ? "from" : "(i0 / 64)");
     else {
         fa_text_fmt(w->out, "    const int *const of = (const int *)p.mask_%s + %d;\n", which, table->at);

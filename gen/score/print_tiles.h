@@ -9,7 +9,7 @@
 #include "conditions.h"
 
 /* h0, h1, i0, i1, j0, j1: an int, 0 empty, 1 partial, 2 full. near: of queries that one entry of their table has, and with h0 = h1; also
- * rows, that entry, and keys, the entries of their table beginning with number `from`, const int * both. The tables are not read. */
+ * near_queries, that entry, and near_keys, entries beginning with number `from` of theirs, const int * both. No table is read. */
 void fa_score_tiles_print_class(fa_text *out, const fa_score_tiles *t, bool near);
 
 /* The same of conditions, some of which are solved: the class of the rest, and 4 times that of the solved ones. */

@@ -3,8 +3,8 @@
 //| local wk = include("work/work.lua").of(p, l)
 //| local program = p.score
 //| local heads, of_head = program.marks_by_h and "p.hq" or "1", program.marks_by_h and "head" or "0"
-//| local near = pr.own_tables and ", rows, keys, first" or ""
-//| local near_type = pr.own_tables and ", const int *rows, const int *keys, int first" or ""
+//| local near = pr.own_tables and ", near_queries, near_keys, first" or ""
+//| local near_type = pr.own_tables and ", const int *near_queries, const int *near_keys, int first" or ""
 //| local of_sequence = program.marks_by_b and "(int)sequence.batch" or "0"
 // ---- which blocks of keys each 64 rows see: found by a kernel before, so that nothing is asked where products are made ----
 // A line is that of 64 rows. Of its word n, bit b is of block 32 n + b. x: both masks leave some pair; y: conditions that are not solved may

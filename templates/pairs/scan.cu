@@ -12,8 +12,8 @@
 //|     if not pr.scans then return end
 //|     local keys = 1024
 //|     -- Entries of tables that are at hand: as parameters, and as arguments.
-//|     local near_type = pr.own_tables and ", const int *rows, const int *keys, int first" or ""
-//|     local near = pr.own_tables and ", rows, keys, first" or ""
+//|     local near_type = pr.own_tables and ", const int *near_queries, const int *near_keys, int first" or ""
+//|     local near = pr.own_tables and ", near_queries, near_keys, first" or ""
 //|     if not (pr.masks and pr.ends_in_part) then
 
 // What the program's mask is on `blocks` blocks of keys and rows `from` to `end`, of heads from `head` on: 0 hides all pairs, 2 none, 1 maybe
