@@ -167,7 +167,11 @@ def programs(o):
             for process in waiting:
                 process.line()
             print(f"{len(waiting)} processes wait after {time.monotonic() - begun:.1f} s", flush=True)
-            results = [process.first() for process in waiting]
+            results = []
+            for process in waiting:
+                results.append(process.first())
+                called, found_now = process.name.split(":")[2] or "plain", results[-1]
+                print(f"  {called:14} {found_now['first']:.3f} s, work {found_now['work']:.3f} s", flush=True)
             for process in waiting:
                 process.end()
             for process in waiting:
