@@ -1,4 +1,4 @@
-//| needs "c.pack? c.sections? l.order? l.pack? l.parts l.shared? l.split? l.tma? l.walks?"
+//| needs "c.pack? c.sections? l.near? l.order? l.pack? l.parts l.shared? l.split? l.tma? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local packed = (c.pack or l.pack) == 1
