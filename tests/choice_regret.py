@@ -51,6 +51,8 @@ KINDS = (
     ("of all that were tuned in full those whose choice moved since, beside the best three of their tunings", "h100",
      ("h100_tuned_again",), (5.3, 12.0, 16.5), 33),
     ("a fourth full tuning", "h100", ("h100_tuned_choice_331",), (8.5, 10.0, 10.0), 3),
+    ("a full tuning on an H200", "h200", ("h200_tuned_choice_332",), (10.5, 16.0, 16.0), 6),
+    ("what a winner's smaller fame moved", "h200", ("h200_choice_fame",), (3.6, 16.5, 16.5), 18),
     ("whose last round is cut", "h100", ("h100_last_round",), (0.6, 3.0, 6.5), 26),
     ("few queries and others: those that lost to a peer on an H100", "h200", ("h200_few_lost", "h200_few_bytes"), (4.3, 12.0, 14.5), 93),
     ("few queries and unequal lengths, seeds 263 and 264", "h100", ("h100_choice_263",), (0.9, 3.0, 11.0), 172),
