@@ -63,7 +63,8 @@ static const struct {
     { "bf16,d=64", "lengths",
       WGMMA "br=64,bc=64,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=0,convert=1,grid=2,rescale=4,o_path=2", 60, 400, true },
     { "bf16,d=72", "lengths",
-      WGMMA "br=64,bc=48,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=0,convert=1,grid=2,rescale=4,o_path=2", 60, 400, true },    { "bf16,d=64", "", SPLIT "br=64,bc=64,box=64,stages_k=2,stages_v=2,schedule=0,grid=2,parts=3,combine=1", 45, 400, true },
+      WGMMA "br=64,bc=48,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=0,convert=1,grid=2,rescale=4,o_path=2", 60, 400, true },
+    { "bf16,d=64", "", SPLIT "br=64,bc=64,box=64,stages_k=2,stages_v=2,schedule=0,grid=2,parts=3,combine=1", 45, 400, true },
     { "bf16,d=72", "", SPLIT "br=128,bc=48,box=16,stages_k=2,stages_v=2,schedule=1,grid=1,parts=3,combine=0", 60, 400, true },
 };
 

@@ -139,7 +139,7 @@ static fa_case make(const fa_problem *class, bool by_cost, bool even, bool rest,
         p->sq = fa_random_within(&r, 1, (full() ? 100 : 60) / group + 1);
     }
     p->sk = rest && !full()          ? fa_random_within(&r, 2 * KEYS_MOST, 3 * KEYS_MOST)
-            : by_cost                  ? fa_random_within(&r, 2 * KEYS_MOST, 5 * KEYS_MOST)
+            : by_cost                ? fa_random_within(&r, 2 * KEYS_MOST, 5 * KEYS_MOST)
             : fa_random_below(&r, 8) ? fa_random_within(&r, KEYS_MOST / 3, KEYS_MOST)
             : fa_random_below(&r, 2) ? p->sq
                                      : fa_random_within(&r, 1, p->sq);
