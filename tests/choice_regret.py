@@ -76,7 +76,8 @@ KINDS = (
 # (docs/experiments.md#a-bucket-as-its-longest-shape-the-last-of-two-blocks-alone-and-an-order-that-favoured).
 AGAIN = {"h200": ("h200_choice_moved_315",), "h100": ("h100_tuned_choice_167", "h100_tuned_again")}
 
-# What starts have since the recordings were made, by text of a config, and what was timed in its place: rows that keep their maximum; O by
+# What starts have since the recordings were made, by text of a config, and what was timed in its place: rows that keep their maximum, of
+# which cut tiles take 0.83 to 0.99 of the time, the bars are of that; O by
 # TMA from a buffer of its own, which took 0.98 to 0.99 of the time; one buffer of Q in the place of two, of tiles of 64 rows; and gradients
 # that keep K alone in registers, with S and dP of the next block before dK and dQ.
 LATER = (

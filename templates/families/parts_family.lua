@@ -442,7 +442,8 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
       -- Half of a block's exponentials beside the P V before: of 146 pairs of one tile on an H100 (docs/experiments.md, "Cut tiles whose rows
       -- keep their maximum").
-      if c.feeder and c.rescale > 3 then
+      local gathers = c.ctas > 1 and l.pdl and pieces * together <= a.sm_count
+      if c.feeder and c.rescale > 3 and not gathers then
         local short = p.d + p.dv <= 192
         first.issue = first.issue * (c.br * c.ctas == FEW_ROWS and EARLY_ISSUE_LONE or EARLY_ISSUE) // 100
         first.shows = first.shows * (short and EARLY_SHOWS_SHORT or EARLY_SHOWS)
@@ -481,7 +482,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       first.cuts, first.even = parts, l.even_rows and 1 or 0
       if l.last_round and parts > 1 then first.rest = rest end
       if p.has_lengths and c.feeder and c.grid == 2 and parts > 1 then first.tile_latency = first.tile_latency + 600 end
-      if c.ctas > 1 and l.pdl and pieces * together <= a.sm_count then first.gathers = 1 end
+      if gathers then first.gathers = 1 end
       -- They leave in fp32, twice the bytes, and are added up: the rows that are there.
       local there = p.has_lengths and c.br or math.max(1, (rows + each - 1) // each)
       if l.shared then there = math.max(1, (rows + each - 1) // each) end
