@@ -39,7 +39,7 @@ KINDS = (
     ("what prices of tiles after the first moved", "h200", ("h200_choice_moved_314",), (3.7, 10.5, 14.0), 13),
     ("cut tiles alone on their SMs", "h200", ("h200_cut_alone",), (1.6, 3.5, 3.5), 5),
     ("few queries and unequal lengths, two candidates each", "h200", ("h200_choice_203",), (1.0, 3.0, 14.5), 121),
-    ("beside a full tuning", "h100", ("h100_tuned_choice_113",), (5.5, 9.5, 10.5), 11),
+    ("beside a full tuning", "h100", ("h100_tuned_choice_113",), (5.5, 10.0, 10.5), 11),
     ("beside another", "h100", ("h100_tuned_choice_131",), (6.9, 14.0, 23.0), 13),
     ("beside another, held out", "h100", ("h100_tuned_choice_131_held",), (8.9, 18.0, 29.5), 10),
     ("what more starts moved", "h100", ("h100_choice_moved_131",), (2.1, 5.5, 47.0), 72),
