@@ -202,7 +202,7 @@ static const mutation mutations[] = {
     { "tiles of a sequence are one", "varlen_order.cu", "w.part = n - tile * each;", "w.part = n;", 0, "invariant_even" },
 
     /* rows of several heads */
-    { "the next query's heads come after the group's", Q, "from += p.q_ss - p.group * p.q_sh;", "from += p.q_ss;", 0, "hopper" },
+    { "the next query's heads come after the group's", Q, "from += p.q_ss - p.group * p.q_sh;", "from += p.q_ss;", 1, "hopper" },
     { "heads of the first group", Q, "(where.head + head) * p.q_sh", "head * p.q_sh", 0, "hopper_many" },
     { "rows are counted from the tile's first lane", Q, "head += heads;", "head += heads + 1;", 0, "hopper" },
     { "rows past the last are read", Q, "from, r < left);", "from, chunk * 8 < D);", 0, "hopper hopper_last hopper_many" },

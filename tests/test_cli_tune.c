@@ -188,7 +188,7 @@ Test(cli_tune, the_line_fits_the_terminal)
         bool colours;
         putenv((char *)terminals[i].environment);
         setenv("FAGEN_CACHE_DIR", "", 1); /* nothing is kept: it compiles each time */
-        snprintf(words, sizeof words, SMALL " -n 256 --arch sm_80 --family flash_fwd_ffma --limit 1 %s", terminals[i].options);
+        snprintf(words, sizeof words, SMALL " -n 256 --arch sm_80 --family flash_fwd_ffma --limit 2 %s", terminals[i].options);
         running r = start(words, terminals[i].columns);
         char *err = hear(&r, NULL), *line = err;
         cr_assert_eq(end(&r, NULL), 0, "%s: %s", words, err);
