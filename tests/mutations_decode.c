@@ -176,7 +176,7 @@ static const mutation mutations[] = {
     { "rows of a pass count through short runs", L, "(WHOLE ? S::row() : row % RUN)", "S::row()", 0, "pages_pairs" },
     { "rows of later passes in the chunks of the first", L, "(own ^ (u32)(r % 8 * 16))", "own", 0, "pages_second" },
     { "chunks of a lane in one place", L, "(u32)(r * N + c) * 16", "(u32)(r * N) * 16", 0, "pages_wide" },
-    { "the table is read before the wait", L, "\"prefetch.global.L2 [%0];\"", "\"{\\n.reg .u32 x;\\nld.global.u32 x, [%0];\\n}\"", 2,
+    { "the table is read before the wait", L, "\"prefetch.global.L2 [%0];\"", "\"{\\n.reg .u32 x;\\nld.global.u32 x, [%0];\\n}\"", 3,
       "pages" },
     { "rows fetched early are read", L, "\"prefetch.global.L2 [%0];\"", "\"{\\n.reg .u32 x;\\nld.global.u32 x, [%0];\\n}\"", 2,
       "fetched fetched_pages" },
