@@ -75,19 +75,26 @@ def block_mask(name, values, b, h, n, block=128):
     return BlockMask.from_kv_blocks(*listed(some & ~every), *listed(every), BLOCK_SIZE=block, mask_mod=mod, seq_lengths=(n, n))
 
 
-class Mask:
-    """A mask of bench/masks.py: its text and operands, how far results are from fp64, and FlexAttention's call."""
+class Called:
+    """A mask or a score program; script: the module of bench/ whose it is."""
+
+    def apart(self, backward, tensors, made):
+        """How far results are from fp64."""
+        q, k, v, grad_out = tensors
+        if backward:
+            return self.script.gradients_apart(self.name, self.values, q, k, v, grad_out, made)
+        return self.script.apart(self.name, self.values, q, k, v, made)
+
+
+class Mask(Called):
+    """A mask of bench/masks.py: its text and operands, and FlexAttention's call."""
+
+    script = masks
 
     def __init__(self, fa, fagen, name, b, h, s):
         self.name, self.kind, self.s = name, fagen.NONE, s
         self.values, self.score = masks.MASKS[name][0](b, h, s), fa.score(masks.text_of(name))
         self.blocks = block_mask(name, self.values, b, h, s)
-
-    def apart(self, backward, tensors, made):
-        q, k, v, grad_out = tensors
-        if backward:
-            return masks.gradients_apart(self.name, self.values, q, k, v, grad_out, made)
-        return masks.apart(self.name, self.values, q, k, v, made)
 
     def flex(self, backward, tensors):
         import torch
@@ -108,18 +115,14 @@ class Mask:
             row.update(masks.alone(made, self.name, row["tiles"], lasts=0.25))
 
 
-class Program:
+class Program(Called):
     """The same of a function `score` of bench/scores.py, under the causal mask."""
+
+    script = scores
 
     def __init__(self, fa, fagen, name, b, h, s):
         self.name, self.kind = name, fagen.CAUSAL
         self.values, self.score = scores.values_of(name, b, h, s), fa.score(scores.text_of(name))
-
-    def apart(self, backward, tensors, made):
-        q, k, v, grad_out = tensors
-        if backward:
-            return scores.gradients_apart(self.name, self.values, q, k, v, grad_out, made)
-        return scores.apart(self.name, self.values, q, k, v, made)
 
     def flex(self, backward, tensors):
         q, k, v, grad_out = tensors

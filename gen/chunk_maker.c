@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define ROWS_MOST 1024 /* arguments, with the program's name */
+
 static int put(lua_State *L, const void *bytes, size_t n, void *size)
 {
     (void)L;
@@ -14,7 +16,7 @@ static int put(lua_State *L, const void *bytes, size_t n, void *size)
     return 0;
 }
 
-/* Prints the bytes of one; how many. With its lines and names, which messages tell. */
+/* Prints the bytes of one, with the numbers of its lines and the names of its locals, which error messages have. Returns how many. */
 static size_t compile(lua_State *L, const char *dir, const char *name, int row)
 {
     char path[4096], chunk[80];
@@ -41,10 +43,12 @@ static size_t compile(lua_State *L, const char *dir, const char *name, int row)
 
 int main(int n, char **arg)
 {
-    static size_t size[1024];
+    static size_t size[ROWS_MOST];
     lua_State *L = luaL_newstate();
-    if (!L || n < 3 || n > 1024)
+    if (!L || n < 3 || n > ROWS_MOST) {
+        fprintf(stderr, "chunk_maker: %d arguments; accepted: a folder and up to %d files\n", n - 1, ROWS_MOST - 2);
         return 2;
+    }
     printf("/* Made by gen/chunk_maker.c from templates/. */\n#include \"chunks.h\"\n\n");
     for (int i = 2; i < n; i++) {
         const char *dot = strrchr(arg[i], '.');

@@ -17,7 +17,7 @@ enum { COUNT = 1, FAULTS = 2 };
 
 typedef struct key {
     enum { PROBLEM, ARCH, NAMES } of;
-    bool shaped, known; /* its shape is told; its score program is known */
+    bool shaped, known; /* its table has the shape; its score program is registered */
     union {
         struct {
             fa_problem is, asked;

@@ -1,7 +1,7 @@
 /* The n-th call fails, n = 1, 2, ... until none does, in everything that is done to a store: no call crashes, leaks or leaves another's
  * bytes; what says that it went well did; the next to open the store finds it whole.
  *
- * By default each of the first forty calls fails with the errors that are told apart, each beyond them with one error of all in turn.
+ * By default each of the first 24 calls fails with the errors that are told apart, each beyond them with one error of all in turn.
  * FAGEN_TEST_FULL=1: each of them, with every error. */
 #include "cache/archive.h"
 #include "cache/load_marker.h"

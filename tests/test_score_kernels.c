@@ -1,5 +1,5 @@
 /* Score programs in the kernels of every forward family, on the simulator: random shapes, lengths and pages, operands with gaps of NaN,
- * both timings of copies and three schedules, against fp64 over all pairs. Six problems of every third kernel, since compiling one
+ * both timings of copies and three schedules, against fp64 over all pairs. Six problems of every fifth kernel, since compiling one
  * costs about ten problems of it; FAGEN_TEST_FULL=1: 50 of each. */
 #include "score_kernels.h"
 #include "score_table.h"

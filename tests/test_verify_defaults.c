@@ -1,5 +1,5 @@
 /* Every config that ships has passed the simulator: each distinct one at three lengths, eager in order, lazy reversed, lazy at random. By
- * default one in four kernels of gradients runs and one in twenty of the others. Each length goes one of these ways, and the longest all
+ * default one in eight kernels of gradients runs and one in 45 of the others. Each length goes one of these ways, and the longest all
  * three, of one in four that run. In full form all run, all ways. */
 #include "gen/problem.h"
 #include "sim/sim.h"

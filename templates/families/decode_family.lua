@@ -430,7 +430,7 @@ local function apart(p, c, a, low, walked, kv)
   end
   bytes = bytes and a.hbm_gbs < 4000
   if bytes and is_narrow(p, low) then
-    -- What the L2 holds is found there whoever read it first: then fewer instructions for a key count.
+    -- Where the L2 holds all keys the instructions for a key decide, and a block of 64 keys has fewer.
     if kv < KEPT_ALL * a.l2_bytes then
       if c.bk == 64 then return SHORT_FEW end
     elseif c.bk == 64 and c.br <= 8 then

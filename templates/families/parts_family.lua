@@ -31,8 +31,8 @@ local ROUNDS_CLOCKS = 2200
 -- what was priced; of 64 and of 128 columns, beside one block of 128 rows and more in 130 shapes on both chips, 1.05 times.
 local TWO_PLACES, TWO_PLACES_LINES = 0.94, 0.955
 -- Clocks for a block of keys with one buffer of V. Where row tiles of a head meet in the L2, the copy of V waits for the last of them: 1.12
--- of the time of two buffers in 52 pairs of tiles that have their SM alone, 1.24 from memory (25 pairs). One that reads its keys alone waits
--- for memory anyway: 1.03 in 31 pairs.
+-- of the time of two buffers in 52 pairs of tiles that have their SM alone, 1.24 from memory (25 pairs). One that reads its keys alone
+-- waits for memory anyway: 1.03 in 31 pairs.
 local TOGETHER_WAIT, ALONE_SPARES = 900, 400
 -- Batch invariance: a sequence's tiles have as many parts as they would take alone on so many thread blocks, in one round. The config
 -- follows from the class, so that the workspace may follow from the config: parts, and a sum of parts that each thread block keeps.
@@ -49,8 +49,8 @@ local ONE_V_OF_64 = 28672
 local UNDER_WAY = 30 * 1024
 local PIECES, PIECES_WAIT = 0.93, 1000
 local LOW_TILES, MOST_COLUMNS = 0.96, 256
--- Of rows that keep their maximum: hundredths of the issue slots, of one warpgroup to an SM and of more; and of what shows the part up to 96
--- columns, and beyond.
+-- Of rows that keep their maximum: hundredths of the issue slots, of one warpgroup to an SM and of more; and of what shows the part up to
+-- 96 columns, and beyond.
 local EARLY_ISSUE_LONE, EARLY_ISSUE, EARLY_SHOWS_SHORT, EARLY_SHOWS = 78, 92, 0.2, 0.7
 -- Clocks for a value of Q and of O of each whole tile after a block's first. Its rows are copied when the last product of the tile before
 -- is done: over fewer than 24 blocks of keys such launches took 1.07 to 1.4 times their price, the more the higher and the wider the tile
@@ -114,7 +114,8 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
   local tunables, constraints = {}, {}
 
   local function part_tiles(p, c, columns, more)
-    local rows = p.has_batch_invariant and INVARIANT_ROWS_SM or p.has_lengths and LENGTHS_ROWS_SM or more and more_rows_sm(columns) or ROWS_SM
+    local dense = more and more_rows_sm(columns) or ROWS_SM
+    local rows = p.has_batch_invariant and INVARIANT_ROWS_SM or p.has_lengths and LENGTHS_ROWS_SM or dense
     return rows // (c.br * c.ctas)
   end
   -- Whether rows want to be cut evenly, or more rounds than two fill the chip better, of one of the numbers of heads that the shape
@@ -440,8 +441,8 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       local first = whole.work(p, c, a, l, not l.walks, pieces) -- batch invariance: one config for single tokens, too
       -- Fitted as those numbers were: rows are copied, not boxes.
       first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
-      -- Half of a block's exponentials beside the P V before: of 146 pairs of one tile on an H100 (docs/experiments.md, "Cut tiles whose rows
-      -- keep their maximum").
+      -- Half of a block's exponentials beside the P V before: of 146 pairs of one tile on an H100 (docs/experiments.md, "Cut tiles whose
+      -- rows keep their maximum").
       local gathers = c.ctas > 1 and l.pdl and pieces * together <= a.sm_count
       if c.feeder and c.rescale > 3 and not gathers then
         local short = p.d + p.dv <= 192
@@ -452,8 +453,8 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         local places = (p.dv == 64 or p.dv == 128) and TWO_PLACES_LINES or TWO_PLACES
         slow(first, places)
       end
-      -- Copies of rows that are no whole lines, by warps that multiply as well: of 43 shapes of one tile to a head under 40 us 1.05 to 1.07 of
-      -- the price on an H100, 1.06 to 1.11 on an H200.
+      -- Copies of rows that are no whole lines, by warps that multiply as well: of 43 shapes of one tile to a head under 40 us 1.05 to 1.07
+      -- of the price on an H100, 1.06 to 1.11 on an H200.
       local wide = p.dv > WIDE_COLUMNS and p.dv <= MOST_COLUMNS and not p.has_lengths
       if wide and not c.feeder and a.has_wgmma and p.dv % 64 > 0 then
         first.hbm_speed, first.l2_speed = (first.hbm_speed or 1) * PIECES, (first.l2_speed or 1) * PIECES

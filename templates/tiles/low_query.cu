@@ -148,7 +148,8 @@ struct Asked {
 //|   elseif straight then
   const element *rows[MB][2];
 //|   end
-  __device__ __forceinline__ void find(const Params &p, const Sequence &sequence, const Tile &tile$(straight and ", int warp_row, const Lane &at" or "")) {
+//|   local of_warp = straight and ", int warp_row, const Lane &at" or ""
+  __device__ __forceinline__ void find(const Params &p, const Sequence &sequence, const Tile &tile$(of_warp)) {
 //|   for _, x in ipairs(scales) do
     $(x)_from = p.$(x)_scale + $(batch) * p.$(x)_scale_sb + tile.kv_head * p.$(x)_scale_sh;
 //|   end
@@ -233,7 +234,8 @@ __device__ __forceinline__ int element_of_word(int word, int t, int x, const Lan
 //|   end
 }
 //|   local two = m.tiles == 2
-//|   asked(two and "2 * Q_WORDS * 32" or "Q_WORDS * 32", "i / 8 % 4" .. (two and " + i / (Q_WORDS * 32) * 4" or ""), two and "OWN" or "1", function()
+//|   local row = "i / 8 % 4" .. (two and " + i / (Q_WORDS * 32) * 4" or "")
+//|   asked(two and "2 * Q_WORDS * 32" or "Q_WORDS * 32", row, two and "OWN" or "1", function()
 const int first = element_of_word(i / 32$(two and " % Q_WORDS" or ""), i / 2 % 4, i % 2, at);
 //|   end, "query_pair(from, first, real && first >= 0)")
 
@@ -295,7 +297,8 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
   // It becomes 32600 2^16, whose first limb is 127; a row with infinities or NaN has a factor that is none.
   constexpr float MOST = 32600.f * 65536.f;
   const float largest = __uint_as_float(max(top, 0x0d800000u)), down = top >= 0x7f800000 ? 0.f : MOST / largest;  // at least 2^-100
-  float last = top >= 0x7f800000 ? __int_as_float(0x7fffffff) : largest * (1 / MOST) * $(f32((m.codes == 2 and 1 / 16 or 1) * 2.0 ^ K.owed));
+//|   local owed = (m.codes == 2 and 1 / 16 or 1) * 2.0 ^ K.owed
+  float last = top >= 0x7f800000 ? __int_as_float(0x7fffffff) : largest * (1 / MOST) * $(f32(owed));
 //|   if p.k_scale == 1 then
   last *= asked.k_scale;
 //|   end
@@ -329,7 +332,8 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
 //|   end
 }
 //| elseif l.half then
-//|   asked("Q_PAIRS * 128", "i / 16 % 8", ("%s < 128 && 128 / %s < OWN ? 128 / %s : %s < 128 ? OWN : 1"):format(threads, threads, threads, threads), function()
+//|   local rows = ("%s < 128 && 128 / %s < OWN ? 128 / %s : %s < 128 ? OWN : 1"):format(threads, threads, threads, threads)
+//|   asked("Q_PAIRS * 128", "i / 16 % 8", rows, function()
 // Word x of the two of a step, of the lane's row and column.
 const int x = i / 2 % 2, ks = i / 128 * 2 + i % 2;
 const int r = ks % (K_WORD / 2) * 2 + x, byte = ks / (K_WORD / 2) * 16 + i / 4 % 4 * 4$(l.shifts_k and " - at.k_shift" or "");

@@ -173,14 +173,14 @@ __device__ __forceinline__ Extent extent_of(const Params &p, int index) {
 //|   local extent = two and "each <= 2 ? (i == first ? told.first : told.second)" or "each == 1 ? told"
 //|   if two then
 // Of a lane's two sequences.
-struct Told {
+struct Extents {
   Extent first, second;
   template <bool EARLY = false>
-  static __device__ __forceinline__ Told of(const Params &p, int lane) {
+  static __device__ __forceinline__ Extents of(const Params &p, int lane) {
     const int each = (p.b + 31) / 32, own = lane * each;
     return {extent_of<EARLY>(p, own), each > 1 ? extent_of<EARLY>(p, own + 1) : Extent{0, 0}};
   }
-  __device__ __forceinline__ bool is(const Told &x) const {
+  __device__ __forceinline__ bool is(const Extents &x) const {
     return first.iterations == x.first.iterations && first.tiles == x.first.tiles && second.iterations == x.second.iterations &&
            second.tiles == x.second.tiles;
   }
@@ -189,7 +189,7 @@ struct Told {
 // Every warp finds its thread block's share for itself, without a barrier: each lane adds up consecutive sequences of its own, and the lane
 // whose sequences hold the beginning of the share tells the others by a shuffle. told: of the lane's sequences, where no lane has more than
 // two; nothing else is read then.
-__device__ __forceinline__ Split split_of(const Params &p, const Told &told) {
+__device__ __forceinline__ Split split_of(const Params &p, const Extents &told) {
 //|   else
 // Every warp finds its thread block's share for itself, without a barrier: each lane adds up consecutive sequences of its own, and the lane
 // whose sequences hold the beginning of the share tells the others by a shuffle. told: of the lane's sequence, where no lane has two;
@@ -256,10 +256,13 @@ __device__ __forceinline__ Split split_of(const Params &p, const Extent &told) {
 template <typename Fetch>
 __device__ __forceinline__ Split split_of_launch(const Params &p, const Fetch &fetch) {
   const int lane = (int)threadIdx.x % 32;
-//|   if l.pdl and not two then
-  bool waited = p.b > 32;
+//|   if l.pdl then
+//|     local known = two and "Extents" or "Extent"
+//|     local read = two and "Extents::of" or "extent_of"
+//|     local same = two and "now.is(told)" or "now.iterations == told.iterations && now.tiles == told.tiles"
+  bool waited = p.b > $(two and 64 or 32);
   if (waited) asm volatile("griddepcontrol.wait;" ::: "memory");
-  Extent told = waited ? Extent{0, 0} : extent_of<true>(p, lane);
+  $(known) told = waited ? $(known)$(two and "{{0, 0}, {0, 0}}" or "{0, 0}") : $(read)<true>(p, lane);
   Split s;
 #pragma unroll 1
   while (true) {
@@ -268,24 +271,8 @@ __device__ __forceinline__ Split split_of_launch(const Params &p, const Fetch &f
     fetch(s);
     asm volatile("griddepcontrol.wait;" ::: "memory");
     waited = true;
-    const Extent now = extent_of(p, lane);
-    if (__all_sync(~0u, now.iterations == told.iterations && now.tiles == told.tiles)) break;
-    told = now;
-  }
-//|   elseif two then
-  bool waited = p.b > 64;
-  if (waited) asm volatile("griddepcontrol.wait;" ::: "memory");
-  Told told = waited ? Told{{0, 0}, {0, 0}} : Told::of<true>(p, lane);
-  Split s;
-#pragma unroll 1
-  while (true) {
-    s = split_of(p, told);
-    if (waited) break;
-    fetch(s);
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-    waited = true;
-    const Told now = Told::of(p, lane);
-    if (__all_sync(~0u, now.is(told))) break;
+    const $(known) now = $(read)(p, lane);
+    if (__all_sync(~0u, $(same))) break;
     told = now;
   }
 //|   else

@@ -112,8 +112,10 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads), 6) fa_fwd_merge
   const bool many = parts >= MANY && all <= (int)$(wk.blocks);  // a block has one piece, if any
   const int begin = many ? parts * warp / WARPS : 0, end = many ? parts * (warp + 1) / WARPS : parts;
 #pragma unroll 1
-  for (int piece = many ? (int)$(wk.block) : (int)$(wk.block) * WARPS + warp; piece < all; piece += (int)$(wk.blocks) * (many ? 1 : WARPS)) {
-    const int number = piece / GROUPS / eights, eight = piece / GROUPS - number * eights, group = piece % GROUPS, row = eight * 8 + lane / 4;
+  for (int piece = many ? (int)$(wk.block) : (int)$(wk.block) * WARPS + warp; piece < all;
+       piece += (int)$(wk.blocks) * (many ? 1 : WARPS)) {
+    const int number = piece / GROUPS / eights, eight = piece / GROUPS - number * eights, group = piece % GROUPS;
+    const int row = eight * 8 + lane / 4;
     Tile where;
 //| if p.has_lengths then
     const int4 place = __ldcg(open + 1 + number);
