@@ -78,13 +78,14 @@ function decode.has_token_rows(p, c)
   return true
 end
 
--- Whether rows of few bits may come by tensor maps, a head's keys of a block as one box: without edges, so that what no query sees lies
--- outside of the tensor, as zeros. A row is as long as a pattern of swizzled chunks.
+-- Whether rows of few bits may come by tensor maps, a head's keys of a block as one box. All rows of a tile see the same keys: what comes
+-- with a block's last ones is cleared. A row is as long as a pattern of swizzled chunks.
 function decode.has_boxes(p, c, cc)
   local low = low_bits(p, 80)
   if not low then return false, "K and V have no few bits" end
   if cc < 90 then return false, "no TMA before sm_90" end
-  if p.has_lengths or p.has_batch_invariant or edges.bounds(p) or p.mask ~= "none" then return false, "not all keys of a batch are seen" end
+  if p.has_batch_invariant or edges.bounds(p) or p.mask ~= "none" then return false, "rows of a tile see keys of their own" end
+  if p.has_pages and p.page % c.bk > 0 then return false, "bk = " .. c.bk .. " keys lie in several pages" end
   if p.align < 16 then return false, "rows at multiples of " .. p.align .. " bytes" end
   if c.row_warps ~= 1 or (c.token_rows or 0) == 1 then return false, "copies of several warps" end
   for _, x in ipairs { { low.k, p.d }, { low.v, p.dv } } do
@@ -593,7 +594,7 @@ function decode.params(p, c)
     if p[x .. "_scale"] == 2 or p[x .. "_scale"] == 4 then scales = scales .. (" %s_scale_ss"):format(x) end
   end
   return "q k v o lse " .. (c.combine == c.named.combine.last_block and "workspace" or "tiles_open") .. " part_o part_state "
-    .. values.rows .. values.scores .. values.seen .. values.pages .. scales .. ((c.boxes or 0) == 1 and " key_base" or "")
+    .. values.rows .. values.scores .. values.seen .. values.pages .. scales .. ((c.boxes or 0) == 1 and not p.has_lengths and " key_base" or "")
 end
 
 -- Buffers, blocks of an SM and heads side by side as they mostly win.

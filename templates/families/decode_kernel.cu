@@ -188,6 +188,17 @@ __device__ __forceinline__ void group_arrived(int group) {
 }
 //| end
 
+//| if l.boxes and p.has_lengths then
+// A box brings rows of V that no query sees, and their NaN times a probability of 0 would be NaN. By all lanes of the group's warp.
+__device__ __forceinline__ void clear_unseen(u32 v_tile, int first) {
+#pragma unroll 1
+  for (int byte = max(first, 0) * V_BYTES + (int)threadIdx.x % 32 * 16; byte < BC * V_BYTES; byte += 512)
+    asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" ::"r"(v_tile + byte), "r"(0) : "memory");
+  fence_async();  // the buffer is the copy engine's again
+  __syncwarp();
+}
+
+//| end
 //| local maps = l.boxes and ", const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap v_map" or ""
 extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const __grid_constant__ Params p$(maps)) {
   extern __shared__ __align__($((l.boxed or l.boxes) and 1024 or 128)) unsigned char smem[];
@@ -349,6 +360,12 @@ if (split.walk.left > 0) {
 //| if pr.scans then
       const int is = classes.at(iteration, look);
       if (is != 0) rows.attend(p, sequence, tile, block, is == 1, $(tiles));
+//| elseif l.boxes and p.has_lengths then
+      if (block >= tile.range.block_lo && block <= tile.range.block_hi) {
+        const bool cut = $(pr.is_cut("tile.range"));
+        if (cut) clear_unseen(v_tile, tile.range.key_hi + 1 - block * BC);
+        rows.attend(p, sequence, tile, block, cut, $(tiles));
+      }
 //| else
       if (block >= tile.range.block_lo && block <= tile.range.block_hi)
         rows.attend(p, sequence, tile, block, $(pr.is_cut("tile.range")), $(tiles));

@@ -33,7 +33,7 @@ struct Loader {
   int first_block, key_lo, key_hi;
 //| if l.boxes then
   const TensorMap &k_map, &v_map;
-  int kv_head, batch;
+  int kv_head$(paged and "" or ", batch, first_row");  // coordinates of the tile's head$(paged and "" or ", its sequence, its first key")
 //| else
   const char *k, *v;
 //| end
@@ -80,7 +80,9 @@ struct Loader {
   Tile tile;
 //| end
 //| if paged then
+//|   if not l.boxes then
   long long k_page, v_page;  // elements from a page to the next
+//|   end
   const int *table;  // of the sequence
   // Of the run that this lane looked up for the iteration: its first key, the entry of the table, the page, and its first token there.
   int key, entry, page, token;
@@ -148,17 +150,23 @@ struct Loader {
 //| if l.tokens then
 //|   k_head, v_head = "(k_whole ? walk.kv_head * HEADS : tile.kv_head)", "(v_whole ? walk.kv_head * HEADS : tile.kv_head)"
 //| end
+//| if l.boxes then
+    kv_head = tile.kv_head;
+//|   if not paged then
+    batch = sequence.$(p.has_lengths and "map_batch_k" or "map_batch")();
+    first_row = sequence.map_key(0);
+//|   end
+//| end
 //| if paged then
+//|   if not l.boxes then
     k = (const char *)((const $(ke) *)p.k + $(k_head) * p.k_sh);
     v = (const char *)((const $(ve) *)p.v + $(v_head) * p.v_sh);
     k_page = sequence.k_page();
     v_page = sequence.v_page();
+//|   end
     table = p.page_table + (long long)walk.batch * p.page_table_stride;
     look_up_first();
-//| elseif l.boxes then
-    kv_head = tile.kv_head;
-    batch = sequence.map_batch();
-//| else
+//| elseif not l.boxes then
     k = (const char *)((const $(ke) *)p.k + sequence.k() + $(k_head) * p.k_sh);
     v = (const char *)((const $(ve) *)p.v + sequence.v() + $(v_head) * p.v_sh);
 //| end
@@ -506,10 +514,10 @@ struct Loader {
 //| end
 //| if l.boxes then
       if (thread == 0) {
-        const int at = sequence_of(p, batch).map_key(key);
+//|   local at = paged and "token, kv_head, page" or "first_row + key, kv_head, batch"
         mbarrier_expect(barrier, BC * (K_BYTES + V_BYTES));
-        tma_load(buffer, k_map, barrier, 0, at, kv_head, batch);
-        tma_load(buffer + K_TILE, v_map, barrier, 0, at, kv_head, batch);
+        tma_load(buffer, k_map, barrier, 0, $(at));
+        tma_load(buffer + K_TILE, v_map, barrier, 0, $(at));
       }
 //| elseif l.tokens then
       copy_tokens<$(l.tokens.k.whole), K_PITCH, K_BYTES, k_element>(buffer, k, k_whole, k_from, k_to, key,
