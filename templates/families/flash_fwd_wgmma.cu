@@ -60,7 +60,9 @@ constexpr int EXP_SHARE = $(c.exp);  // one exponential in so many is a polynomi
 constexpr int BOX = $(c.box), ROW = BOX * 2;              // columns of a box in shared memory, bytes of its rows
 constexpr int BOXES = $(l.boxes), BOXES_V = $(l.boxes_v);          // of a row of Q and K, of V
 constexpr int Q_TILE = 64 * BOXES * ROW;                // of one warpgroup
-//| if l.v_in_k then
+//| if l.halves then
+constexpr int HALF_TILE = BC * BOXES / 2 * ROW;  // of K or of V: the ring has STAGES_K of them
+//| elseif l.v_in_k then
 constexpr int K_TILE = BC * BOXES * ROW, V_TILE = K_TILE;  // V is the first boxes of K's rows
 //| else
 constexpr int K_TILE = BC * BOXES * ROW, V_TILE = BC * BOXES_V * ROW;
