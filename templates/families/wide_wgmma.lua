@@ -56,6 +56,7 @@ local function places(p, c)
   l.rest_barriers = 2 * c.stages_k + 2 * c.stages_v + 2 + 5 + (p.has_lengths and c.stages_v or 0)
   local barriers = l.rest_barriers + (p.has_v_in_k and 0 or 2 * c.stages_v)
   if near(c) then l.near_barriers, barriers = barriers, barriers + 2 end
+  if halves(c) then l.half_barriers, barriers = barriers, barriers + c.stages_k end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + 16
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 32 or 0)

@@ -118,7 +118,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
 //| if l.halves then
 // Halves of the columns of K and of V, in turn, in the order in which products read them.
 __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
-  Ring<STAGES_K> ring;
+  Ring<STAGES_K> ring, full[2];
   TileQueue tiles;
   Tile where;
   tma_prefetch(k_map), tma_prefetch(v_map);
@@ -128,24 +128,26 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     const Sequence sequence = sequence_of(p, where.batch);
     tiles.done(smem, false);
     if (keys.loaded_hi < keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
-    auto load = [&](const TensorMap &map, int key) {
+    auto load = [&](const TensorMap &map, int half, int key, int wg) {
+      const u32 there = half_full(smem, wg, wg == 0 ? full[0].at : full[1].at);
+      mbarrier_wait(k_empty(smem, ring.at), ring.parity ^ 1);
+      mbarrier_expect(there, HALF_TILE);
 #pragma unroll
-      for (int half = 0; half < 2; half++) {
-        mbarrier_wait(k_empty(smem, ring.at), ring.parity ^ 1);
-        mbarrier_expect(k_full(smem, ring.at), HALF_TILE);
-#pragma unroll
-        for (int box = 0; box < BOXES / 2; box++)
-          load_keys(smem + SMEM_K + ring.at * HALF_TILE + box * BC * ROW, map, k_full(smem, ring.at), (half * (BOXES / 2) + box) * BOX, key,
-                    where.kv_head, sequence.map_batch());
-        ring.next();
-      }
+      for (int box = 0; box < BOXES / 2; box++)
+        load_keys(smem + SMEM_K + ring.at * HALF_TILE + box * BC * ROW, map, there, (half * (BOXES / 2) + box) * BOX, key, where.kv_head,
+                  sequence.map_batch());
+      ring.next();
+      if (wg == 0) full[0].next();
+      else full[1].next();
     };
     // V of a block is needed when K of the next has been.
     for (int block = keys.loaded_hi; block >= keys.loaded_lo - 1 && keys.loaded_lo <= keys.loaded_hi; block--) {
       const int key = sequence.map_key(block * BC);
-      if (block >= keys.loaded_lo) load(k_map, key);
+      if (block >= keys.loaded_lo)
+        for (int half = 0; half < 2; half++) load(k_map, half, key, keys.loaded_hi - block & 1);
       if (block == keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
-      if (block < keys.loaded_hi) load(v_map, key + BC);
+      if (block < keys.loaded_hi)
+        for (int half = 0; half < 2; half++) load(v_map, half, key + BC, half);
     }
   }
 }

@@ -39,15 +39,13 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 
 //| if l.halves then
   // Halves come in this order: K of the first block; K of the next and V of the one before it, and so on; V of the last.
-  struct Place {
-    u32 at, parity;
+  auto place_of_k = [&](int block, int half) { return (begin_at + (block == 0 ? 0 : 4 * block - 2) + half) % STAGES_K; };
+  auto place_of_v = [&](int block) { return (begin_at + min(4 * block + 4, 4 * last + 2) + wg) % STAGES_K; };
+  Ring<STAGES_K> full;  // of this warpgroup's, in the order in which it reads them
+  auto wait_half = [&] {
+    mbarrier_wait(half_full(smem, wg, full.at), full.parity);
+    full.next();
   };
-  auto place = [&](int half) -> Place {
-    const u32 number = begin_at + half;
-    return {number % STAGES_K, number / STAGES_K & 1};
-  };
-  auto place_of_k = [&](int block, int half) { return place((block == 0 ? 0 : 4 * block - 2) + half); };
-  auto place_of_v = [&](int block) { return place(min(4 * block + 4, 4 * last + 2) + wg); };
 //| end
   // This warp has read a buffer.
   auto release = [&](u32 empty) {
@@ -80,15 +78,14 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     at = 0, last = keys.loaded_hi - keys.loaded_lo;
     // O += P V of the block at hand is under way.
     auto multiply = [&] {
-      const Place v = place_of_v(at);
-      mbarrier_wait(k_full(smem, v.at), v.parity);
+      wait_half();
       wgmma_fence(o, a);
-      issue_output(o, a, smem + SMEM_K + v.at * HALF_TILE);
+      issue_output(o, a, smem + SMEM_K + place_of_v(at) * HALF_TILE);
       wgmma_commit();
     };
     // It is done: to the next block.
     auto next_block = [&] {
-      release(k_empty(smem, place_of_v(at).at));
+      release(k_empty(smem, place_of_v(at)));
       at++;
     };
 //| else
@@ -180,18 +177,18 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       auto begin = [&](int after) {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-          const Place k = place_of_k(at + after, half);
-          mbarrier_wait(k_full(smem, k.at), k.parity);
+          const u32 k = smem + SMEM_K + place_of_k(at + after, half) * HALF_TILE;
+          wait_half();
           wgmma_fence();
           if (half == 0)
-            issue_scores<0, BOXES / 2>(s, q_tile, smem + SMEM_K + k.at * HALF_TILE, q_held);
+            issue_scores<0, BOXES / 2>(s, q_tile, k, q_held);
           else
-            issue_scores<BOXES / 2, BOXES>(s, q_tile, smem + SMEM_K + k.at * HALF_TILE - BOXES / 2 * BC * ROW, q_held);
+            issue_scores<BOXES / 2, BOXES>(s, q_tile, k - BOXES / 2 * BC * ROW, q_held);
           wgmma_commit();
         }
       };
       // Its first half is read when that many groups are under way, and the second when one fewer is.
-      auto release_k = [&](int after, int half) { release(k_empty(smem, place_of_k(at + after, half).at)); };
+      auto release_k = [&](int after, int half) { release(k_empty(smem, place_of_k(at + after, half))); };
       auto end_scores = [&](int after, auto behind) {
         wgmma_wait_groups<decltype(behind)::value + 1>();
         release_k(after, 0);
