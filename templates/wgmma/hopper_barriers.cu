@@ -22,5 +22,7 @@ __device__ __forceinline__ u32 q_full(u32 smem, int buffer, int wg) { return bar
 __device__ __forceinline__ u32 q_empty(u32 smem, int buffer, int wg) { return q_full(smem, Q_BUFS + buffer, wg); }
 //| if l.halves then
 // Each warpgroup's halves of K and V, in their order: it must not wait for those that the other one reads, whose phases it would not see.
-__device__ __forceinline__ u32 half_full(u32 smem, int wg, int stage) { return wg == 0 ? k_full(smem, stage) : barrier(smem, HALF_BARRIERS + stage); }
+__device__ __forceinline__ u32 half_full(u32 smem, int wg, int stage) {
+  return wg == 0 ? k_full(smem, stage) : barrier(smem, HALF_BARRIERS + stage);
+}
 //| end
