@@ -19,6 +19,10 @@
     "wide_wgmma:br=64,ctas=1,feeder=40,schedule=0,bc=32,box=64,stages_k=2,stages_v=2,q_bufs=1,q_held=2,grid=2,ahead=0,sections=1,cluster=" \
     "1,"                                                                                                                                   \
     "rescale=2,exp=0,convert=0,o_path=0,parts=0,combine=1"
+/* Halves of the columns of K and V come in turn through one ring. */
+#define HALVES(keys, places)                                                                                                             \
+    "wide_wgmma:br=64,ctas=1,feeder=24,schedule=2,bc=" #keys ",box=64,stages_k=" #places ",stages_v=1,q_bufs=1,q_held=1,grid=2,ahead=0," \
+    "sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0,parts=0,combine=1"
 /* O of more columns than one product has. */
 #define TWO_PRODUCTS                                                                                                                      \
     "flash_fwd_wgmma:br=128,ctas=1,feeder=24,schedule=1,bc=48,box=64,stages_k=2,stages_v=2,q_bufs=1,grid=2,ahead=0,sections=1,cluster=1," \
@@ -61,6 +65,8 @@ static const scene scenes[] = {
     { "apart", "bf16,d=320,dv=320,mask=causal,b=1,hq=2,hkv=1", SHARED(32, 2, 0), 70, 150, NONE, WITH(NULL) },
     { "held", "bf16,d=320,dv=256,mask=causal,b=1,hq=2,hkv=1", HELD, 70, 150, NONE, WITH(NULL) },
     { "held_few", "bf16,d=320,dv=256,mask=none,b=1,hq=2,hkv=1", HELD, 100, 30, NONE, WITH(NULL) },
+    { "halves", "bf16,d=384,dv=384,mask=causal,b=1,hq=2,hkv=1", HALVES(32, 5), 70, 150, NONE, WITH(NULL) },
+    { "halves_few", "bf16,d=384,dv=384,mask=none,b=1,hq=2,hkv=1", HALVES(32, 5), 100, 30, NONE, WITH(NULL) },
     { "two_products", "bf16,d=264,dv=296,mask=causal,b=1,hq=2,hkv=1", TWO_PRODUCTS, 150, 170, NONE, WITH(NULL) },
     { "passes_parts", "bf16,d=40,dv=304,mask=none,features=lengths,b=1,hq=1,hkv=1", PASSES, 1, 700, NONE, WITH(&packed) },
     { "passes", "bf16,d=40,dv=304,mask=causal,b=1,hq=2,hkv=1", PASSES, 40, 60, NONE, WITH(NULL) },
@@ -151,6 +157,21 @@ static const mutation mutations[] = {
     { "what is held of Q are the first warp's rows", C, "r = warp_row + lane % 16;", "r = lane % 16;", 0, "held" },
     { "what is held of Q is multiplied by other columns of K", "hopper_products.cu", "q_held[i - (BOXES - HELD) * BOX / 16]",
       "q_held[i % (HELD * BOX / 16) ^ 1]", 0, "held" },
+    { "V of the last block has the place of one before K of the next", C, "min(4 * block + 4, 4 * last + 2)", "(4 * block + 4)", 0,
+      "halves" },
+    { "K of all blocks has places two later", C, "(block == 0 ? 0 : 4 * block - 2)", "4 * block", 0, "halves" },
+    { "both warpgroups take V's first half", C, "4 * last + 2) + wg)", "4 * last + 2) + 0)", 0, "halves" },
+    { "halves of the tile before are not counted", C, "begin_at += 4 * (last + 1);", "", 0, "halves_few" },
+    { "P is exchanged over Q that is not held yet", C, "named_wait(9, 128 * CONSUMERS);  // both hold it: P may take its place", "", 0,
+      "halves_few" },
+    { "K's second half is multiplied past its end", C, "q_tile, k - BOXES / 2 * BC * ROW, q_held", "q_tile, k, q_held", 0, "halves" },
+    { "half of K is free too early", C, "wgmma_wait_groups<decltype(behind)::value + 1>();\n        release_k(after, 0);",
+      "release_k(after, 0);", 0, "halves" },
+    { "V of a block has the next one's keys", "hopper_producer.cu", "load(v_map, half, key + BC, half);", "load(v_map, half, key, half);",
+      0, "halves" },
+    { "a half is loaded over one that is not read", "hopper_producer.cu", "mbarrier_wait(k_empty(smem, ring.at), ring.parity ^ 1);", "", 0,
+      "halves" },
+    { "both halves have the first columns", "hopper_producer.cu", "(half * (BOXES / 2) + box) * BOX, key", "box * BOX, key", 0, "halves" },
     { "the second product has the first one's columns of V", "hopper_products.cu", "192 / BOX *", "0 *", 0, "two_products" },
     { "the second product has the first keys of P", "hopper_products.cu", "wgmma_output_right(o, a + 4 * i,", "wgmma_output_right(o, a,", 0,
       "two_products" },

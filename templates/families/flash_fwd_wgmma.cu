@@ -60,7 +60,10 @@ constexpr int EXP_SHARE = $(c.exp);  // one exponential in so many is a polynomi
 constexpr int BOX = $(c.box), ROW = BOX * 2;              // columns of a box in shared memory, bytes of its rows
 constexpr int BOXES = $(l.boxes), BOXES_V = $(l.boxes_v);          // of a row of Q and K, of V
 constexpr int Q_TILE = 64 * BOXES * ROW;                // of one warpgroup
-//| if l.v_in_k then
+//| if l.halves then
+constexpr int HALF_TILE = BC * BOXES / 2 * ROW;  // of K or of V: the ring has STAGES_K of them
+constexpr int HALF_BARRIERS = $(l.half_barriers);  // the first of those for the second warpgroup's
+//| elseif l.v_in_k then
 constexpr int K_TILE = BC * BOXES * ROW, V_TILE = K_TILE;  // V is the first boxes of K's rows
 //| else
 constexpr int K_TILE = BC * BOXES * ROW, V_TILE = BC * BOXES_V * ROW;
@@ -216,6 +219,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_landed(smem, 0, i), 1);
 //|     end
 //|   end
+//| end
+//| if l.halves then
+#pragma unroll
+    for (int i = 0; i < STAGES_K; i++) mbarrier_init(half_full(smem, 1, i), 1);
 //| end
 //| if l.near then
     mbarrier_init(parts_there(smem), 4 * CONSUMERS * CLUSTER), mbarrier_init(parts_read(smem), 4 * CONSUMERS * CLUSTER + $(l.apart and 2 or 1));

@@ -177,7 +177,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
   end
 
   whole = whole.bare or whole
-  local function kept(name) return name == "cluster" and whole.clusters end -- blocks of a cluster have neighbouring rows
+  local function kept(name) return (name == "cluster" or name == "sections") and whole.clusters end
   for i, t in ipairs(whole.tunables) do tunables[i] = fixed[t[1]] and not kept(t[1]) and { t[1], fixed[t[1]], t[3] } or t end
   tunables[#tunables + 1] = { "parts", { { 0, "by_cost" }, { 1, "in_rounds" }, 2, 3, 4, 8, 16, { 6, "last_round" } },
     "of the keys of a tile: by_cost = as many as take the least time in one round or two of the chip; in_rounds = in up to eight; " ..
@@ -191,7 +191,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
   end
   constraints[#constraints + 1] = { "rows_packed", function(p, c)
     -- Of 40 compiled those with 32 spilled, none with 40: a warp of the producer's copies rows of several heads.
-    if c.feeder and c.feeder < 40 then return false, "copies of packed rows need more than " .. c.feeder .. " registers" end
+    if c.feeder and c.feeder < 40 and not whole.copies then return false, "copies of packed rows need more than " .. c.feeder .. " registers" end
     if c.grid == 0 then return false, "blocks stay: how many parts there are says the shape" end
     if c.o_path and c.o_path > 0 then return false, "rows of several heads lie in no one box" end
     -- Of 90 compiled with lengths, these alone spilled.

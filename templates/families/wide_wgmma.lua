@@ -26,6 +26,11 @@ local function registers(a, c)
   return launch, math.min(240, (launch * (CONSUMERS + 1) - c.feeder) // CONSUMERS // 8 * 8)
 end
 
+-- Whether halves of the columns of K's and V's blocks come in turn through one ring of stages_k places. One box of Q is held in registers,
+-- and has its place in shared memory where P is exchanged later.
+local HALVES = 2
+local function halves(c) return c.schedule == HALVES end
+
 -- What a consumer's thread needs, of S, P and O and others.
 local function registers_of(p, c) return c.bc // 2 + 2 * (c.bc // 4) + columns_of(p, c) // 2 + 36 + program_cost(p).regs_ahead end
 
@@ -36,14 +41,22 @@ local function near(c) return c.combine == NEAR end
 -- Where what lies in shared memory.
 local function places(p, c)
   local l = { row = 2 * c.box, boxes = (p.d + c.box - 1) // c.box, boxes_v = (p.dv + c.box - 1) // c.box, wgs = 1 }
-  l.k = c.br * l.boxes * l.row
-  l.v = l.k + c.stages_k * c.bc * l.boxes * l.row
-  l.exchange = l.v + (p.has_v_in_k and 0 or c.stages_v * c.bc * l.boxes_v * l.row)
   -- P of a block, 16 bytes of a thread at a time, and of each thread's two rows m and l.
-  l.barriers = l.exchange + 128 * (c.bc // 16 + 1) * 16
+  local exchanged = 128 * (c.bc // 16 + 1) * 16
+  l.k = c.br * l.boxes * l.row
+  if halves(c) then
+    l.exchange = l.k - c.br * l.row
+    l.k = round_up(math.max(l.k, l.exchange + exchanged), 1024)
+    l.v, l.barriers = l.k, l.k + c.stages_k * c.bc * l.boxes // 2 * l.row
+  else
+    l.v = l.k + c.stages_k * c.bc * l.boxes * l.row
+    l.exchange = l.v + (p.has_v_in_k and 0 or c.stages_v * c.bc * l.boxes_v * l.row)
+    l.barriers = l.exchange + exchanged
+  end
   l.rest_barriers = 2 * c.stages_k + 2 * c.stages_v + 2 + 5 + (p.has_lengths and c.stages_v or 0)
   local barriers = l.rest_barriers + (p.has_v_in_k and 0 or 2 * c.stages_v)
   if near(c) then l.near_barriers, barriers = barriers, barriers + 2 end
+  if halves(c) then l.half_barriers, barriers = barriers, barriers + c.stages_k end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + 16
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 32 or 0)
@@ -60,22 +73,24 @@ local rows = {
   rank = whole.rank,
   tile = whole.tile,
   clusters = true,
+  copies = true, -- rows are copied by who multiplies them
 
   tunables = {
     { "br", { 64 }, "B_r: rows of Q per block, which its consumer warpgroups share" },
     { "ctas", { 1 }, "blocks per SM" },
-    { "feeder", { 40 }, "registers per thread that the producer warpgroup keeps" },
-    { "schedule", { { 0, "plain" } }, "S of a warpgroup's next block is issued beside P V of the other's" },
+    { "feeder", { 40, 24 }, "registers per thread that the producer warpgroup keeps" },
+    { "schedule", { { 0, "plain" }, { HALVES, "halves" } }, "S of a warpgroup's next block is issued beside P V of the other's; " ..
+      "halves = halves of the columns of K and V come in turn through one ring of stages_k places" },
     { "bc", { 64, 48, 32, 80, 96 }, "B_c: keys per iteration", step = 2 },
     { "box", { BOX, 32 }, "columns of a TMA box: of an odd number of 64 both warpgroups sum up the middle one" },
     -- Never one: a warpgroup waits for K of its own blocks alone, every second one, and of one buffer the parity of the block before last
     -- is that of the next. It would read K too early and give back more than it took, which ends the launch.
-    { "stages_k", { 2, 3, 4 }, "buffers of K in shared memory, and of V where it lies in K" },
+    { "stages_k", { 2, 3, 4, 5, 6, 8, 10 }, "buffers of K in shared memory, and of V where it lies in K" },
     { "stages_v", { 2, 1, 3, 4 }, "buffers of V in shared memory" },
     { "q_bufs", { 1 }, "buffers of Q" },
     { "grid", { { 2, "persistent" }, { 1, "static" } }, "how blocks get tiles: persistent = they draw them, static = back and forth" },
     { "ahead", { 0 }, "the first scores of a tile are issued when the tile before is over" },
-    { "sections", { 1 }, "heads that are walked side by side fill two thirds of the L2" },
+    { "sections", { 1, 2, 4 }, "heads that are walked side by side fill two thirds of the L2" },
     { "cluster", { 1, 2, 4 },
       "blocks with neighbouring rows that share K and V: each loads half and sends it to both; or the parts of a tile" },
     { "rescale", { { 2, "lazy" } }, "O is rescaled where a maximum moved by more than 8 in log2 units" },
@@ -85,6 +100,17 @@ local rows = {
   },
 
   constraints = {
+    { "halves", function(p, c)
+      if not halves(c) then
+        if c.stages_k <= 4 and c.feeder == 40 then return true end
+        return false, "whole blocks: at most four buffers of K, and a producer with 40 registers"
+      end
+      if c.feeder ~= 24 then return false, "halves of columns: consumers need what a producer with 24 registers leaves" end
+      if p.has_v_in_k or p.has_lengths then return false, "halves of columns: of dense K and V apart" end
+      if p.d ~= p.dv or p.d % (2 * c.box) > 0 then return false, "halves of columns are whole boxes, of K and V alike" end
+      if c.stages_k < 4 or c.stages_v ~= 1 then return false, "a ring of halves has places for a block of K and V, and no other of V" end
+      return true
+    end, upto = "stages_v" },
     { "stages", function(p, c)
       if not p.has_v_in_k then return true end
       if c.stages_v == c.stages_k then return true end
@@ -133,7 +159,8 @@ local rows = {
     l.interleaved, l.relative, l.o_in_q, l.q_lent, l.skip_late, l.most = false, false, false, false, false, false
     l.v_in_k = p.has_v_in_k
     l.near, l.q_held = near(c), c.q_held
-    l.apart = not l.v_in_k and not p.has_pages -- a thread loads K, another one V
+    l.halves = halves(c) or nil
+    l.apart = not l.v_in_k and not p.has_pages and not l.halves -- a thread loads K, another one V
     if p.has_pages then
       l.run = gcd(c.bc, p.page)
       l.joined_k, l.joined_v = not l.v_in_k and p.d == l.boxes * c.box, false
@@ -245,6 +272,11 @@ end, upto = "combine" }
 made.tunables[#made.tunables + 1] = { "q_held", { 0, 1, 2 },
   "boxes of Q that registers hold: products of Q and K read so much less in shared memory", later = true }
 made.constraints[#made.constraints + 1] = { "held", function(p, c, a)
+  if halves(c) then
+    if c.q_held ~= 1 then return false, "one box of Q has its place where P is exchanged" end
+    if c.cluster > 1 or c.combine ~= 1 then return false, "halves of columns: blocks share nothing, and a second kernel adds up parts" end
+    return true
+  end
   if c.q_held == 0 then return true end
   if p.has_v_in_k then return false, "S begins with the boxes of K that come first" end
   local _launch, consumer = registers(a, c)

@@ -1,4 +1,4 @@
-//| needs "l.shared? l.v_in_k?"
+//| needs "l.halves? l.shared? l.v_in_k?"
 // ---- what waits for what ----
 // Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the consumers' warps.
 __device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }
@@ -20,3 +20,9 @@ __device__ __forceinline__ u32 rest_empty(u32 smem, int stage) { return barrier(
 //| end
 __device__ __forceinline__ u32 q_full(u32 smem, int buffer, int wg) { return barrier(smem, 2 * (STAGES_K + STAGES_V) + buffer * WGS + wg); }
 __device__ __forceinline__ u32 q_empty(u32 smem, int buffer, int wg) { return q_full(smem, Q_BUFS + buffer, wg); }
+//| if l.halves then
+// Each warpgroup's halves of K and V, in their order: it must not wait for those that the other one reads, whose phases it would not see.
+__device__ __forceinline__ u32 half_full(u32 smem, int wg, int stage) {
+  return wg == 0 ? k_full(smem, stage) : barrier(smem, HALF_BARRIERS + stage);
+}
+//| end

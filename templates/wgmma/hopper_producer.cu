@@ -1,4 +1,4 @@
-//| needs "c.cluster l.apart? l.near? l.persistent l.pingpong_softmax l.reverses? l.shared? l.split? l.v_in_k?"
+//| needs "c.cluster l.apart? l.halves? l.near? l.persistent l.pingpong_softmax l.reverses? l.shared? l.split? l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| if p.has_lengths then
 //|   local q = l.split and "a warp" or "a thread"
@@ -115,10 +115,47 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
         for (int box = LEFT; box < $(boxes); box++)
           load_keys(smem + $(to) + box * BC * ROW, $(map), rest, box * BOX, $(key), where.kv_head, sequence.$(batch)());
 //|   end
-//| if l.apart then
+//| if l.halves then
+// Halves of the columns of K and of V, in turn, in the order in which products read them.
+__device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
+  Ring<STAGES_K> ring, full[2];
+  TileQueue tiles;
+  Tile where;
+  tma_prefetch(k_map), tma_prefetch(v_map);
+  grid_wait();
+  while (tiles.next(p, smem, where)) {
+    const KeyRange keys = tiles.keys(p, smem, 0);
+    const Sequence sequence = sequence_of(p, where.batch);
+    tiles.done(smem, false);
+    if (keys.loaded_hi < keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
+    auto load = [&](const TensorMap &map, int half, int key, int wg) {
+      const u32 there = half_full(smem, wg, wg == 0 ? full[0].at : full[1].at);
+      mbarrier_wait(k_empty(smem, ring.at), ring.parity ^ 1);
+      mbarrier_expect(there, HALF_TILE);
+#pragma unroll
+      for (int box = 0; box < BOXES / 2; box++)
+        load_keys(smem + SMEM_K + ring.at * HALF_TILE + box * BC * ROW, map, there, (half * (BOXES / 2) + box) * BOX, key, where.kv_head,
+                  sequence.map_batch());
+      ring.next();
+      if (wg == 0) full[0].next();
+      else full[1].next();
+    };
+    // V of a block is needed when K of the next has been.
+    for (int block = keys.loaded_hi; block >= keys.loaded_lo - 1 && keys.loaded_lo <= keys.loaded_hi; block--) {
+      const int key = sequence.map_key(block * BC);
+      if (block >= keys.loaded_lo)
+        for (int half = 0; half < 2; half++) load(k_map, half, key, keys.loaded_hi - block & 1);
+      if (block == keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
+      if (block < keys.loaded_hi)
+        for (int half = 0; half < 2; half++) load(v_map, half, key + BC, half);
+    }
+  }
+}
+//| else
+//|   if l.apart then
 // VALUES: V, by a thread of its own, which K does not wait for.
 template <bool VALUES>
-//| end
+//|   end
 __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
   Ring<STAGES_K> k;
 //| if not l.v_in_k then
@@ -188,6 +225,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     }
   }
 }
+//| end
 //| end
 //| end
 

@@ -1,4 +1,4 @@
-//| needs "c.bc c.box l.begins? l.joined? l.o_regs l.pingpong l.q_held? l.v_in_k?"
+//| needs "c.bc c.box l.begins? l.halves? l.joined? l.o_regs l.pingpong l.q_held? l.v_in_k?"
 // ---- the two products of a warpgroup: S = Q K^T and O += P V, and their ping-pong ----
 //| local asm = include("machine/asm_operands.lua")
 //| -- One statement for all products of a sum where the machine code stays the same; elsewhere it was not raced.
@@ -14,7 +14,7 @@
 //|   return ('"l"(%s%s)'):format(descriptor, #terms == 0 and "" or (#terms > 1 and " + (%s) / 16" or " + %s / 16"):format(sum))
 //| end
 //| local function issue_scores(name, begins)
-//|   if l.v_in_k then
+//|   if l.v_in_k or l.halves then
 template <int FROM, int END>
 //|   end
 __device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k$(held and ", const u32 (&q_held)[HELD * BOX / 16][4]" or "")) {
@@ -25,7 +25,7 @@ __device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k$(held and "
 //|   end
 //|   if l.v_in_k or held then
 //|     local from, to = "0", "(D + 15) / 16"
-//|     if l.v_in_k then from, to = "FROM * (BOX / 16)", "min(END * (BOX / 16), (D + 15) / 16)" end
+//|     if l.v_in_k or l.halves then from, to = "FROM * (BOX / 16)", "min(END * (BOX / 16), (D + 15) / 16)" end
 #pragma unroll
   for (int i = $(from); i < $(to); i++) {
     const int box = i * 16 / BOX, in_box = i * 16 % BOX * 2;
@@ -51,7 +51,7 @@ __device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k$(held and "
 }
 //| end
 //| local of = held and ", the last columns of Q from registers" or ""
-// Issues S = Q K^T$(of)$(l.v_in_k and ", the boxes of columns [FROM, END) of it" or "").
+// Issues S = Q K^T$(of)$((l.v_in_k or l.halves) and ", the boxes of columns [FROM, END) of it" or "").
 //| issue_scores("issue_scores", true)
 //| if l.begins then
 // Issues S += Q K^T.

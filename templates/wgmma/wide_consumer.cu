@@ -1,4 +1,4 @@
-//| needs "c.cluster l.counts l.near? l.q_held l.v_in_k? l.joined?"
+//| needs "c.cluster l.counts l.halves? l.near? l.q_held l.v_in_k? l.joined?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- two consumer warpgroups that share 64 rows of Q: each has half of O's columns, and makes P of every second block of keys ----
 // The blocks of a tile go from right to left. Who owns a block computes S and, with the maxima that the owner of the block before has left,
@@ -9,18 +9,44 @@ constexpr int P_BYTES = 128 * (NS / 2) * 4;
 constexpr bool EARLY = $(not l.v_in_k and "true" or "STAGES_K > 2");
 constexpr int OVERLAP = 2 * NO * CONSUMERS - COLUMNS;  // columns that both warpgroups sum up, and the first stores
 
+//| if l.halves then
+template <int N>
+struct Count {
+  static constexpr int value = N;
+};
+// Until at most N groups are under way, of which no register is read yet.
+template <int N>
+__device__ __forceinline__ void wgmma_wait_groups() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
+}
+//| end
 __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp = threadIdx.x / 32 % 4;
   const int warp_row = warp * 16;
   const int column = wg * (COLUMNS - 2 * NO);  // the first of this warpgroup's
   const u32 exchange = smem + SMEM_EXCHANGE + threadIdx.x % 128 * 16;
+//| if l.halves then
+  int at = 0, last = 0;  // of a tile the block whose P is next to be multiplied, and the last one
+  u32 begin_at = 0;      // halves that came before the tile's first
+//| else
   Ring<STAGES_K> k;  // of the block whose P is next to be multiplied
-//| if not l.v_in_k then
+//|   if not l.v_in_k then
   Ring<STAGES_V> v;
+//|   end
 //| end
   float s[NS], o[NO];
   u32 a[NS / 2];  // P
 
+//| if l.halves then
+  // Halves come in this order: K of the first block; K of the next and V of the one before it, and so on; V of the last.
+  auto place_of_k = [&](int block, int half) { return (begin_at + (block == 0 ? 0 : 4 * block - 2) + half) % STAGES_K; };
+  auto place_of_v = [&](int block) { return (begin_at + min(4 * block + 4, 4 * last + 2) + wg) % STAGES_K; };
+  Ring<STAGES_K> full;  // of this warpgroup's, in the order in which it reads them
+  auto wait_half = [&] {
+    mbarrier_wait(half_full(smem, wg, full.at), full.parity);
+    full.next();
+  };
+//| end
   // This warp has read a buffer.
   auto release = [&](u32 empty) {
     __syncwarp();
@@ -48,33 +74,49 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 #pragma unroll
     for (int n = 0; n < NO; n++) o[n] = 0.f;
 
-//| if l.v_in_k then
-    auto values = [&] { return smem + SMEM_K + k.at * K_TILE + column / BOX * BC * ROW; };
-//| else
-    auto values = [&] { return smem + SMEM_V + v.at * V_TILE + column / BOX * $(l.joined and "V_BOX" or "BC * ROW"); };
-//| end
+//| if l.halves then
+    at = 0, last = keys.loaded_hi - keys.loaded_lo;
     // O += P V of the block at hand is under way.
     auto multiply = [&] {
-//| if not l.v_in_k then
+      wait_half();
+      wgmma_fence(o, a);
+      issue_output(o, a, smem + SMEM_K + place_of_v(at) * HALF_TILE);
+      wgmma_commit();
+    };
+    // It is done: to the next block.
+    auto next_block = [&] {
+      release(k_empty(smem, place_of_v(at)));
+      at++;
+    };
+//| else
+//|   if l.v_in_k then
+    auto values = [&] { return smem + SMEM_K + k.at * K_TILE + column / BOX * BC * ROW; };
+//|   else
+    auto values = [&] { return smem + SMEM_V + v.at * V_TILE + column / BOX * $(l.joined and "V_BOX" or "BC * ROW"); };
+//|   end
+    // O += P V of the block at hand is under way.
+    auto multiply = [&] {
+//|   if not l.v_in_k then
       if (wg == 0) mbarrier_wait(v_full(smem, v.at), v.parity);
       if (wg == 1 || OVERLAP > 0) mbarrier_wait(rest_full(smem, v.at), v.parity);
-//| end
+//|   end
       wgmma_fence(o, a);
       issue_output(o, a, values());
       wgmma_commit();
     };
     // It is done: to the next block.
     auto next_block = [&] {
-//| if l.v_in_k then
+//|   if l.v_in_k then
       if (wg == 1 || OVERLAP > 0) release(rest_empty(smem, k.at));
       if (wg == 0) release(k_empty(smem, k.at));
-//| else
+//|   else
       if (wg == 1 || OVERLAP > 0) release(rest_empty(smem, v.at));
       if (wg == 0) release(v_empty(smem, v.at));
       v.next();
-//| end
+//|   end
       k.next();
     };
+//| end
     // P of a block of the other warpgroup's, and its rows' state. The wait is for the warp with the same rows.
     auto take = [&] {
       named_wait(1 + (wg ^ 1) * 4 + warp, 64);
@@ -129,35 +171,65 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         ldmatrix_x4(q_held[i], q_tile + box * 64 * ROW + r * ROW + (chunk ^ (ROW == 128 ? r % 8 : r / 2 % 4)) * 16);
       }
 //| end
+//| if l.halves then
+      named_wait(9, 128 * CONSUMERS);  // both hold it: P may take its place
+      // S of a block of this warpgroup's, so many after the one at hand, is under way, in two groups.
+      auto begin = [&](int after) {
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+          const u32 k = smem + SMEM_K + place_of_k(at + after, half) * HALF_TILE;
+          wait_half();
+          wgmma_fence();
+          if (half == 0)
+            issue_scores<0, BOXES / 2>(s, q_tile, k, q_held);
+          else
+            issue_scores<BOXES / 2, BOXES>(s, q_tile, k - BOXES / 2 * BC * ROW, q_held);
+          wgmma_commit();
+        }
+      };
+      // Its first half is read when that many groups are under way, and the second when one fewer is.
+      auto release_k = [&](int after, int half) { release(k_empty(smem, place_of_k(at + after, half))); };
+      auto end_scores = [&](int after, auto behind) {
+        wgmma_wait_groups<decltype(behind)::value + 1>();
+        release_k(after, 0);
+        wgmma_wait<decltype(behind)::value>(s);
+        release_k(after, 1);
+      };
+//| else
       // S of a block of this warpgroup's, so many after the one at hand, is under way.
       auto begin = [&](int after) {
         Ring<STAGES_K> own = k;
         for (int i = 0; i < after; i++) own.next();
         mbarrier_wait(k_full(smem, own.at), own.parity);
         wgmma_fence();
-//| if l.v_in_k then
+//|   if l.v_in_k then
         issue_scores<0, LEFT>(s, q_tile, smem + SMEM_K + own.at * K_TILE);
         mbarrier_wait(rest_full(smem, own.at), own.parity);
         issue_scores<LEFT, BOXES>(s, q_tile, smem + SMEM_K + own.at * K_TILE);
-//| else
+//|   else
         issue_scores(s, q_tile, smem + SMEM_K + own.at * K_TILE$(l.q_held > 0 and ", q_held" or ""));
-//| end
+//|   end
         wgmma_commit();
       };
-//| if not l.v_in_k then
+//|   if not l.v_in_k then
       auto release_k = [&](int after) {
         Ring<STAGES_K> own = k;
         for (int i = 0; i < after; i++) own.next();
         release(k_empty(smem, own.at));
       };
+//|   end
 //| end
       // P of the other's block at hand is multiplied beside S of this warpgroup's next one, of which P is made.
       auto pass = [&] {
         take();
         multiply();
+//| if l.halves then
+        end_scores(1, Count<1>());
+//| else
         wgmma_wait<1>(s);
-//| if not l.v_in_k then
+//|   if not l.v_in_k then
         release_k(1);
+//|   end
 //| end
         mask(block - 1);
         const bool moved = next_softmax(s, state, keep, $(pr.unit_log2));
@@ -170,9 +242,13 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       };
       if (wg == 0) {  // the first block: there is no P before. The other has read the last tile's by now
         begin(0);
+//| if l.halves then
+        end_scores(0, Count<0>());
+//| else
         wgmma_wait<0>(s);
-//| if not l.v_in_k then
+//|   if not l.v_in_k then
         release_k(0);
+//|   end
 //| end
         mask(block);
         first_softmax(s, state, $(pr.unit_log2));
@@ -207,7 +283,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| end
           if constexpr (EARLY) {
             begin(2);
-            wgmma_wait<1>(o);
+            wgmma_wait<$(l.halves and 2 or 1)>(o);
             next_block();
           } else {
             wgmma_wait<0>(o);
@@ -231,6 +307,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       }
     }
     state[0].l += others[0], state[1].l += others[1];
+//| if l.halves then
+    begin_at += 4 * (last + 1);
+//| end
     where = tiles.again(p, smem);
     tiles.done(smem, true);
 //| local sequence = p.has_lengths and " sequence," or ""
