@@ -62,7 +62,7 @@ return masked {
     -- Places are a lane's own and constants, where chunks of eight are a row's.
     l.even, l.even_v = l.chunks % 8 == 0, (l.chunks_v % 16 == 0 or l.half and l.chunks_v % 8 == 0)
     -- Fitted to the fewest with which ptxas 13.0 does not spill, within 12 for 24 configs of 27.
-    l.regs = l.ri * (c.bc // 16 + l.o_row + 4) + c.bc // 4 + 68
+    l.regs = l.ri * (c.bc // 16 + l.o_row + 4) + c.bc // 4 + 68 + (l.half and 12 or 0)
     -- Eight warps with 128 keys do not spill with 255 where a few more are reckoned. Four are one to a scheduler there: 0.81 to 0.85.
     if l.regs <= 264 and c.warps == 8 then l.regs = math.min(l.regs, 255) end
     -- Blocks on an SM. Told none, ptxas aims at a number of its own, which spilled where shared memory has room for fewer.
