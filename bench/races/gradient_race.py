@@ -15,8 +15,6 @@ side by side and time in turns, by --lock.
 """
 import argparse
 import collections
-import contextlib
-import fcntl
 import itertools
 import json
 import os
@@ -30,6 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # bench/, whose modules these are
 
 from choice import sample
+from common.alone import alone
 from sections import backward_cases
 
 FAMILY = "flash_bwd_wgmma"
@@ -77,17 +76,6 @@ def cases_of(o):
     for section, c in backward_cases.off_grid(o.sections.split(","), o.off_grid, o.count, o.each, o.kinds):
         drawn[section].append(c)
     return named + [c for row in itertools.zip_longest(*drawn.values()) for c in row if c]
-
-
-@contextlib.contextmanager
-def alone(path):
-    """While no other process times."""
-    if not path:
-        yield
-        return
-    with open(path, "w") as f:
-        fcntl.flock(f, fcntl.LOCK_EX)
-        yield
 
 
 class Case:

@@ -83,17 +83,21 @@ return masked {
 
   work = function(p, c, a, l)
     local elements, program = c.br * c.bc // 32, program_cost(p)
-    -- 16-byte loads: for S, RI + BC/16 per chunk of the head_dim; for P V, RI + 4 VJ per four keys, and those of the last columns half as much.
-    local loads = c.warps * (l.chunks * (l.ri + c.bc // 16) + c.bc // 4 * (l.ri + l.o_row))
-    -- Blocks of few warps wait for shared memory and for each other: of 18 cells on an H100, over blocks of eight warps.
-    local waits = c.warps >= 8 and 1 or c.warps >= 4 and 1.08 or 1.25
+    -- 16-byte loads of a warp: of K and V, whose lanes read 16 places; of Q and P, where they read two. For S RI and BC/16 per chunk of
+    -- the head_dim; for P V RI per four keys, and what a lane has of O. This and the numbers below are fitted to 35 timings of small and
+    -- large shapes on an H100 and an H200.
+    local apart, alike = l.chunks * (c.bc // 16) + c.bc // 4 * l.o_row, (l.chunks + c.bc // 4) * l.ri
+    local loads, reads = c.warps * (apart + alike), c.warps * (apart + 0.39 * alike)
+    -- Blocks of few warps wait for shared memory and for each other.
+    local waits = ({ 1.96, 1.49, [4] = 1.23, [8] = 1.04 })[c.warps]
     return {
       rows = c.br, cols = c.bc,
       matrix_flops = 2 * 4 * (l.chunks + 4 * l.o_row),
       unit = "ffma", shows = 0,  -- products are issued as all else is, and counted there, too
       exps = 1 + program.exps,
       issue = math.floor(waits * (elements * (4 * l.chunks + 16 * l.o_row + (p.has_dropout and 46 or 8) + program.issue) + loads)),
-      smem_bytes = waits * (loads * 512 + c.bc * (l.chunks + l.chunks_v) * 16),
+      smem_bytes = waits * (reads * 512 + c.bc * (l.chunks + l.chunks_v) * 16),
+      latency = 490 + 77 * l.ri, tile_latency = 2550,
     }
   end,
 }
