@@ -44,12 +44,11 @@ typedef float element;
 
 //| include "pairs/exact_rows.cu"
 
-// Over the 16 lanes that share rows. All rows together: one's shuffles pass while those of the others are under way.
-__device__ __forceinline__ void half_warp_max(float (&x)[RI]) {
+// Over the 16 lanes that share rows.
+__device__ __forceinline__ float half_warp_max(float x) {
 #pragma unroll
-  for (int lanes = 8; lanes > 0; lanes /= 2)
-#pragma unroll
-    for (int i = 0; i < RI; i++) x[i] = fmaxf(x[i], __shfl_xor_sync(~0u, x[i], lanes));
+  for (int i = 8; i > 0; i /= 2) x = fmaxf(x, __shfl_xor_sync(~0u, x, i));
+  return x;
 }
 __device__ __forceinline__ float half_warp_sum(float x) {
 #pragma unroll
@@ -198,7 +197,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
       load_k($(pr.later(1, "block - 1")));
       cp_async_commit();
 
-      float most[RI];
 #pragma unroll
       for (int i = 0; i < RI; i++) {
 //| if pr.of_pairs then
@@ -207,14 +205,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
         if constexpr (MASKED) {
 //| indented(10, pr.hide, "ffma", "s", "-infinity()")
         }
-        most[i] = state[i].m;
+        float m = state[i].m;
 #pragma unroll
-        for (int j = 0; j < CJ; j++) most[i] = fmaxf(most[i], s[i][j]);
-      }
-      half_warp_max(most);
-#pragma unroll
-      for (int i = 0; i < RI; i++) {
-        const float keep = raise(state[i], most[i], $(pr.unit_log2));
+        for (int j = 0; j < CJ; j++) m = fmaxf(m, s[i][j]);
+        const float keep = raise(state[i], half_warp_max(m), $(pr.unit_log2));
         const float shift = shift_of(state[i].m, $(pr.unit_log2));
 //| indented(8, pr.dropping, "const Row own = row_of(p, where, where.row + row_at(i));",
 //|   "const int number = (int)(where.batch * p.hq + own.head);")
