@@ -8,8 +8,9 @@ Sections, all where none is named:
     packed d 64, 128 with heads 2048 wide, and 128 with 32/8, causal and without a mask: sequences end to end by cu_seqlens, of 2048 tokens
            each, uniform up to 4095, log-uniform from 16 to 16384; beside them flash_bwd_mma as `mma`, and equal lengths as a dense batch
 Dense lengths are 16k, 8k, 2k and 512, the most telling cases first; --all adds 4k and 1k. Every gradient is held against fp32 before its
-contender is timed, and once more after it. With --off-grid SEED the
-cases are --count random ones of each section in the place of the grid. The results go to a JSON file after each case; the tables are made from it, here or later.
+contender is timed, and once more after it. With --off-grid SEEDS the
+cases are --count random ones of each section and seed in the place of the grid; of each kind, as `packed d=64 causal heads`, the first --each.
+The results go to a JSON file after each case; the tables are made from it, here or later.
 
     python3 bench/backward.py --seconds 400 -o backward.json
     python3 bench/backward.py --cells 'd=128.*s=(16384|512),' --deterministic
@@ -36,8 +37,10 @@ def parse(argv=None):
     section_run.add_options(p, SECTIONS, "backward")
     p.add_argument("--cells", metavar="REGEX", help="the same as --only")
     p.add_argument("--all", action="store_true", help="lengths of 4k and 1k too")
-    p.add_argument("--off-grid", type=int, metavar="SEED", help="random heads, batches and lengths at d 64, 96 and 128 in the place of the grid")
-    p.add_argument("--count", type=int, default=30, help="with --off-grid: cases of each section (default 30)")
+    p.add_argument("--off-grid", type=backward_cases.seeds_of, metavar="SEEDS",
+                   help="random heads, batches and lengths at d 64, 96 and 128 in the place of the grid, by a seed or some: 701-704")
+    p.add_argument("--count", type=int, default=30, help="with --off-grid: cases of each section and seed (default 30)")
+    p.add_argument("--each", type=int, help="with --off-grid: the first so many of each section, head_dim, mask, and of groups or none")
     p.add_argument("--family", action="append", default=[], metavar="NAME",
                    help="the config of this family that the model takes for the fastest, beside what fa_launch chooses; may be given again")
     p.add_argument("--deterministic", action="store_true",
@@ -63,7 +66,7 @@ def jobs(options):
     if options.off_grid is None:
         some = backward_cases.cases(options.sections, backward_cases.LENGTHS if options.all else backward_cases.QUICK)
     else:
-        some = backward_cases.off_grid(options.sections, options.off_grid, options.count)
+        some = backward_cases.off_grid(options.sections, options.off_grid, options.count, options.each)
     return [(s, c) for s, c in some if re.search(options.only or "", c.name())]
 
 

@@ -5,8 +5,8 @@
     python3 bench/races/exact_race.py 128,none,2,16,1024 64,causal,1,8,4096 --templates new=FOLDER
 
 A cell is head_dim, mask, batch, heads, length; without cells those below, or --draw random ones. With each --templates NAME=FOLDER also by
-kernels of those, file by file in the place of the library's. Outputs are held against fp64, of some rows, before anything is timed; a ratio
-is the median over the rounds of the peer's time over that of the same round.
+kernels of those, file by file in the place of the library's. Kernels of later cells compile meanwhile. Outputs are held against fp64, of
+some rows, before anything is timed; a ratio is the median over the rounds of the peer's time over that of the same round.
 """
 import argparse
 import json
@@ -18,6 +18,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # bench/, whose modules these are
+
+from common.alone import alone
 
 FAMILY = "flash_fwd_ffma"
 CELLS = [f"{d},{mask},{shape}" for d in (128, 64, 96) for mask in ("none", "causal") for shape in ("2,16,1024", "1,16,4096", "3,10,1500")]
@@ -41,6 +43,7 @@ def parse(argv=None):
     p.add_argument("--config", action="append", default=[], help="words of a config of flash_fwd_ffma, a contender of its own")
     p.add_argument("--templates", action="append", default=[], help="NAME=FOLDER: also kernels of these")
     p.add_argument("--rounds", type=int, default=7)
+    p.add_argument("--lock", metavar="FILE", help="times while no other process does that has this file")
     p.add_argument("-o", "--json", help="all samples")
     o = p.parse_args(argv)
     o.sides = {"": None}
@@ -66,6 +69,23 @@ def apart(q, k, v, out, causal):
     s = q[0, i[:, 0], 0].double() @ k[0, :, 0].double().T / math.sqrt(q.shape[-1])
     right = s.masked_fill((j > i) & causal, -math.inf).softmax(1) @ v[0, :, 0].double()
     return ((out[0, i[:, 0], 0].double() - right).norm() / right.norm()).item()
+
+
+def compile_ahead(pool, libraries, fagen, cells, configs):
+    """Each kernel once, so that a cell finds it."""
+    def one(fa, words, d, mask, b, h, n):
+        try:
+            problem = fa.problem(dtype="fp32", mask=mask, d=d, dv=d, b=b, hq=h, hkv=h, sq=n, sk=n)
+            if words:
+                fa.plan(problem, fa.pick(problem, f"{FAMILY}:{words}"))
+            else:
+                fa.prepare(problem)
+        except fagen.Error:
+            pass  # the cell says why
+    for at in cells:
+        for fa in libraries.values():
+            for words in ["", *configs]:
+                pool.submit(one, fa, words, *at)
 
 
 class Ours:
@@ -123,7 +143,8 @@ def cell(o, libraries, fagen, d, mask, b, h, n, pool):
         made[name] = x.graph()
         torch.cuda.synchronize()
         row["runs"][name] = {"config": x.config, "apart": apart(*qkv, x.out, causal)}
-    samples = graphs.race(made, random.Random(1), o.rounds, least=o.rounds)
+    with alone(o.lock):
+        samples = graphs.race(made, random.Random(1), o.rounds, least=o.rounds)
     for name, times in samples.items():
         row["runs"][name]["seconds"] = times
         row["runs"][name]["ratio"] = statistics.median(p / t for p, t in zip(samples["peer"], times))
@@ -149,7 +170,8 @@ def main():
     tournament.warm_up()
     print(torch.cuda.get_device_name(), flush=True)
     libraries, rows = {side: fagen.Fagen(lever=True, template_dir=folder) for side, folder in o.sides.items()}, []
-    with ThreadPoolExecutor(16) as pool:
+    with ThreadPoolExecutor(16) as ahead, ThreadPoolExecutor(16) as pool:
+        compile_ahead(ahead, libraries, fagen, o.cells, o.config)
         for at in o.cells:
             rows.append(cell(o, libraries, fagen, *at, pool))
             print("\n".join(told(rows[-1])), flush=True)

@@ -5,6 +5,7 @@
     python3 bench/races/gradient_race.py 'd=96,hq=48,hkv=6,b=4,s=1901,causal' --config dq=add,spread=1 \
         --config dq=add,spread=2 --without fa4
     python3 bench/races/gradient_race.py --list --off-grid 99            the cases alone, without a GPU
+    python3 bench/races/gradient_race.py --off-grid 721-724 --count 30 --each 8 --kinds 'packed d=64 causal heads'
 
 Calls are CUDA graphs, sampled in turns, each round in an order that is drawn, each behind some milliseconds of its own; a time is the
 median over the rounds. Gradients of every contender are held beside those that fa_launch chooses: what differs is named and not timed. A
@@ -13,8 +14,8 @@ while kernels of later ones compile. FlashAttention-4 compiles for ten seconds f
 side by side and time in turns, by --lock.
 """
 import argparse
-import contextlib
-import fcntl
+import collections
+import itertools
 import json
 import os
 import random
@@ -27,6 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # bench/, whose modules these are
 
 from choice import sample
+from common.alone import alone
 from sections import backward_cases
 
 FAMILY = "flash_bwd_wgmma"
@@ -37,8 +39,11 @@ def parse(argv=None):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("cases", nargs="*", help="as tables name them: d=128,hq=16,hkv=4,b=1,s=8192,causal, or of a packed batch "
                    "d=64,hq=20,hkv=20,uniform,total=9920,seed=962,none")
-    p.add_argument("--off-grid", type=int, metavar="SEED", help="random cases beside them, as bench/backward.py draws them")
-    p.add_argument("--count", type=int, default=8, help="of each section (default 8)")
+    p.add_argument("--off-grid", type=backward_cases.seeds_of, metavar="SEEDS",
+                   help="random cases beside them, as bench/backward.py draws them: of a seed, or of some: 721-724")
+    p.add_argument("--count", type=int, default=8, help="of each section and seed (default 8)")
+    p.add_argument("--each", type=int, help="of each kind the first so many; a kind is as `packed d=64 causal heads`, or groups")
+    p.add_argument("--kinds", default="", metavar="REGEX", help="these alone")
     p.add_argument("--sections", default=",".join(backward_cases.SECTIONS), help="drawn from (default all: mha,gqa,packed)")
     p.add_argument("--config", action="append", default=[], help="as dq=add,spread=1; may be given again")
     p.add_argument("--before", metavar="DIR|LIBRARY", help="beside them what is chosen with these templates, or by this libfagen_lever.so "
@@ -67,19 +72,10 @@ def cases_of(o):
     named = [case_of(t) for t in o.cases]
     if o.off_grid is None:
         return named
-    kinds = [[c for _, c in backward_cases.off_grid((s,), o.off_grid, o.count)] for s in o.sections.split(",")]
-    return named + [c for row in zip(*kinds) for c in row]
-
-
-@contextlib.contextmanager
-def alone(path):
-    """While no other process times."""
-    if not path:
-        yield
-        return
-    with open(path, "w") as f:
-        fcntl.flock(f, fcntl.LOCK_EX)
-        yield
+    drawn = collections.defaultdict(list)
+    for section, c in backward_cases.off_grid(o.sections.split(","), o.off_grid, o.count, o.each, o.kinds):
+        drawn[section].append(c)
+    return named + [c for row in itertools.zip_longest(*drawn.values()) for c in row if c]
 
 
 class Case:

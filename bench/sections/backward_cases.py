@@ -1,7 +1,9 @@
 """The cases of backward.py, as data: the field's grid of gradients, 16k tokens and heads that are 2048 wide together; heads of queries that
 share keys as those of models do; and sequences of different lengths end to end. Knows no GPU."""
+import collections
 import itertools
 import random
+import re
 from dataclasses import asdict, dataclass
 
 from common import cells
@@ -72,9 +74,25 @@ def packed():
             for (drawn, seed), heads, mask in itertools.product(DRAWN.items(), PACKED, MASKS)]
 
 
-def off_grid(sections, seed, count):
-    """(section, case): `count` of each section, heads, batches and lengths as they come; each a few ms of work, and few scores to check."""
-    return [(section, c) for section in sections for r in [random.Random(f"{section} {seed}")] for c in drawn(section, r, count)]
+def off_grid(sections, seeds, count, each=None, kinds=""):
+    """(section, case): `count` of each section and seed, heads, batches and lengths as they come; each a few ms of work, and few scores to
+    check. Of those the kinds that the expression finds, and of every kind the first `each`."""
+    of_kind = collections.Counter()
+    for section, seed in itertools.product(sections, seeds):
+        for c in drawn(section, random.Random(f"{section} {seed}"), count):
+            of_kind[kind(section, c)] += 1
+            if re.search(kinds, kind(section, c)) and of_kind[kind(section, c)] <= (each or count * len(seeds)):
+                yield section, c
+
+
+def kind(section, case):
+    return f"{section} d={case.d} {case.mask} {'groups' if case.hq > case.hkv else 'heads'}"
+
+
+def seeds_of(text):
+    """Of 701 or 701-704."""
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
 
 
 def drawn(section, r, count):

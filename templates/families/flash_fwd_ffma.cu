@@ -18,7 +18,7 @@ constexpr int THREADS = WARPS * 32;
 // ---- what follows from them ----
 constexpr int RI = $(l.ri);        // rows of a lane
 constexpr int CJ = BC / 16;   // columns of S of a lane
-constexpr int VJ = $(l.vj);        // float4 of O of a lane, per row
+constexpr int VJ = $(l.vj);        // float4 of O of a lane, per row$(l.half and ", and a float2 of the columns behind them" or "")
 constexpr int CHUNKS = $(l.chunks);    // float4 of a row of Q and K
 constexpr int CHUNKS_V = $(l.chunks_v);  // float4 of a row of V
 //| if l.p_pieces > 1 then
@@ -60,12 +60,25 @@ __device__ __forceinline__ float4 load_float4(u32 from) {
   const uint4 x = load_shared_x4(from);
   return make_float4(__uint_as_float(x.x), __uint_as_float(x.y), __uint_as_float(x.z), __uint_as_float(x.w));
 }
+//| if l.half then
+__device__ __forceinline__ float2 load_float2(u32 from) {
+  float2 x;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(from) : "memory");
+  return x;
+}
+//| end
 __device__ __forceinline__ void fma4(float4 &sum, float x, const float4 &y) {
   sum.x = fmaf(x, y.x, sum.x);
   sum.y = fmaf(x, y.y, sum.y);
   sum.z = fmaf(x, y.z, sum.z);
   sum.w = fmaf(x, y.w, sum.w);
 }
+//| if l.half then
+__device__ __forceinline__ void fma2(float2 &sum, float x, const float2 &y) {
+  sum.x = fmaf(x, y.x, sum.x);
+  sum.y = fmaf(x, y.y, sum.y);
+}
+//| end
 
 extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char smem[];
@@ -82,6 +95,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
 //| end
 //| if l.even_v then
   const u32 v_lane = v_tile + x * 16;
+//|   if l.half then
+  const u32 v_half = v_tile + VJ * 256 + x * 8;
+//|   end
 //| end
   // P: chunks of a second four rows are exchanged, four by four, so that both halves of a warp find banks of their own.
   constexpr int P_ROW = BC$(l.p_pieces > 1 and " / " .. l.p_pieces or "") * 4;
@@ -107,12 +123,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
   };
 
   float4 o[RI][VJ];
+//| if l.half then
+  float2 o_half[RI];
+//| end
   RowState state[RI];
 #pragma unroll
   for (int i = 0; i < RI; i++) {
     state[i] = {-infinity(), 0.f};
 #pragma unroll
     for (int j = 0; j < VJ; j++) o[i][j] = make_float4(0.f, 0.f, 0.f, 0.f);
+//| if l.half then
+    o_half[i] = make_float2(0.f, 0.f);
+//| end
   }
 
 //| indented(2, pr.begin_dropout)
@@ -208,12 +230,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
           o[i][j].z *= keep;
           o[i][j].w *= keep;
         }
+//| if l.half then
+        o_half[i].x *= keep;
+        o_half[i].y *= keep;
+//| end
       }
 //| local function multiply(chunks, from)
 #pragma unroll 2
       for (int c = 0; c < $(chunks); c++) {
 //|   if l.even_v then
         const u32 v_at = (v_lane ^ c % 2 * 64) + ($(from)4 * c) * (CHUNKS_V * 16);
+//|     if l.half then
+        const u32 v_half_at = (v_half ^ c % 2 * 64) + ($(from)4 * c) * (CHUNKS_V * 16);
+//|     end
 //|   end
         float4 vc[4][VJ];
 #pragma unroll
@@ -225,6 +254,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
 //|   else
             vc[n][j] = load_float4(v_tile + tile_offset<CHUNKS_V>($(from)4 * c + n, min(x + 16 * j, CHUNKS_V - 1)));
 //|   end
+//|   if l.half then
+        float2 rest[4];
+#pragma unroll
+        for (int n = 0; n < 4; n++)
+//|     if l.even_v then
+          rest[n] = load_float2((v_half_at ^ n * 16) + n * (CHUNKS_V * 16));
+//|     else
+          rest[n] = load_float2(v_tile + tile_offset<CHUNKS_V>($(from)4 * c + n, min(16 * VJ + x / 2, CHUNKS_V - 1)) + x % 2 * 8);
+//|     end
+//|   end
 #pragma unroll
         for (int i = 0; i < RI; i++) {
           const float4 pc = load_float4(p_at(i, c * 16));
@@ -235,6 +274,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
             fma4(o[i][j], pc.z, vc[2][j]);
             fma4(o[i][j], pc.w, vc[3][j]);
           }
+//|   if l.half then
+          fma2(o_half[i], pc.x, rest[0]);
+          fma2(o_half[i], pc.y, rest[1]);
+          fma2(o_half[i], pc.z, rest[2]);
+          fma2(o_half[i], pc.w, rest[3]);
+//|   end
         }
       }
       __syncwarp();  // before $(l.p_pieces == 1 and "the next block" or "what follows") overwrites P
@@ -278,6 +323,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
 #pragma unroll
     for (int j = 0; j < VJ; j++)
       zero = fmaf(o[i][j].x, 0.f, fmaf(o[i][j].y, 0.f, fmaf(o[i][j].z, 0.f, fmaf(o[i][j].w, 0.f, zero))));
+//|   if l.half then
+    zero = fmaf(o_half[i].x, 0.f, fmaf(o_half[i].y, 0.f, zero));
+//|   end
     if (!(zero == 0.f)) tainted |= 1u << i;
 //| end
     if (p.lse != nullptr && x == 0) p.lse[sequence.lse(at.head, at.query)] = $(pr.log_sum_exp("state[i]", "l", "z"));
@@ -295,6 +343,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(l.blocks)) fa_fwd(const 
       if (col + 3 < DV) to[col + 3] = y.w;
 //| end
     }
+//| if l.half then
+    const int col = VJ * 64 + x * 2;
+    const float2 y = make_float2(o_half[i].x * inverse, o_half[i].y * inverse);
+//|   if p.align >= 16 then
+    if (col < DV) *(float2 *)(to + col) = y;
+//|   else
+    if (col < DV) to[col] = y.x;
+    if (col + 1 < DV) to[col + 1] = y.y;
+//|   end
+//| end
   }
   if (!__any_sync(~0u, (far | tainted) != 0)) return;
   __syncwarp();
