@@ -179,7 +179,7 @@ void fa_template_include(lua_State *L, int env, fa_output *o, const char *name)
     if (fa_sandbox_nest(L, 0) >= DEPTH)
         luaL_error(L, "include \"%s\": more than %d deep", name, DEPTH);
     snprintf(chunk, sizeof chunk, "@templates/%s", f->name);
-    if (!lua && !f->code.s && fa_sandbox_reason(L, fa_translate(f, index)) != FA_OK) {
+    if (!lua && !f->row && fa_sandbox_reason(L, fa_translate(f, index)) != FA_OK) {
         lua_pushstring(L, fa_last_error());
         lua_error(L);
     }

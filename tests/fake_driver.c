@@ -1,6 +1,5 @@
 /* fake_driver: see the header. */
-#include "fake_driver.h"
-#include <pthread.h>
+#include "fake_parts.h"
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,33 +8,12 @@
 #define TEXT(f) #f,
 static const char *const names[] = { CU_DRIVER_FUNCTIONS(TEXT) };
 #undef TEXT
-#define ID(f) id_##f,
-enum { CU_DRIVER_FUNCTIONS(ID) id_count };
-#undef ID
 
 static atomic_long calls[id_count];
 static atomic_int fail_id, fail_after, fail_result; /* fail_after 0 = never */
-static atomic_int devices, major_cc, minor_cc, capturing, retained[8];
-static atomic_long libraries, kernels, memory, streams;
-static atomic_ullong next_address;
-static _Thread_local fake_fill filled;
+static atomic_int devices, major_cc, minor_cc, retained[8];
+static atomic_long libraries, kernels;
 static _Atomic(CUcontext) loaded_in;
-static atomic_int capture_mode;
-static atomic_int pools;
-static atomic_ullong captures; /* begun */
-#define FAKE_BLOCKS 4096
-static struct {
-    CUdeviceptr at;
-    size_t bytes;
-} blocks[FAKE_BLOCKS]; /* device memory that lives; guarded by blocks_mutex */
-static pthread_mutex_t blocks_mutex = PTHREAD_MUTEX_INITIALIZER;
-#define FAKE_OBJECTS 4096
-static struct {
-    CUgraph graph;
-    CUhostFn destroy;
-    void *user;
-} objects[FAKE_OBJECTS]; /* user objects in the order of their making; graph NULL: destroyed, or of none yet */
-static atomic_int n_objects;
 static cu_driver table;
 static _Thread_local CUcontext stack[8];
 static _Thread_local int depth;                                /* stack[depth] is current */
@@ -45,7 +23,7 @@ static struct {
     int device;
 } contexts[16]; /* the primary ones, then another of each device */
 
-static CUresult note(int id)
+CUresult fake_note(int id)
 {
     atomic_fetch_add(&calls[id], 1);
     int which = atomic_load(&fail_id);
@@ -53,12 +31,6 @@ static CUresult note(int id)
         return (CUresult)atomic_load(&fail_result);
     return CUDA_SUCCESS;
 }
-#define NOTE(f)                        \
-    do {                               \
-        CUresult noted = note(id_##f); \
-        if (noted != CUDA_SUCCESS)     \
-            return noted;              \
-    } while (0)
 
 static CUresult f_init(unsigned flags)
 {
@@ -116,7 +88,7 @@ static CUresult f_device_attribute(int *v, CUdevice_attribute a, CUdevice d)
          : a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR          ? minor_cc
          : a == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? (major_cc == 9 ? 232448 : 166912)
          : a == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT              ? 100
-         : a == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED            ? pools
+         : a == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED            ? fake_has_pools()
                                                                       : 0;
     return CUDA_SUCCESS;
 }
@@ -295,167 +267,6 @@ static CUresult f_encode(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t 
     return CUDA_SUCCESS;
 }
 
-static CUresult take_block(CUdeviceptr *p, size_t n)
-{
-    if (!stack[depth])
-        return CUDA_ERROR_INVALID_CONTEXT;
-    *p = atomic_fetch_add(&next_address, (n + 255) / 256 * 256);
-    atomic_fetch_add(&memory, 1);
-    pthread_mutex_lock(&blocks_mutex);
-    for (int i = 0; i < FAKE_BLOCKS; i++)
-        if (!blocks[i].bytes) {
-            blocks[i].at = *p, blocks[i].bytes = n;
-            break;
-        }
-    pthread_mutex_unlock(&blocks_mutex);
-    return CUDA_SUCCESS;
-}
-
-static CUresult give_block(CUdeviceptr p)
-{
-    CUresult r = CUDA_ERROR_INVALID_VALUE; /* freed twice, or never allocated */
-    pthread_mutex_lock(&blocks_mutex);
-    for (int i = 0; i < FAKE_BLOCKS && r; i++)
-        if (blocks[i].bytes && blocks[i].at == p)
-            blocks[i].bytes = 0, r = CUDA_SUCCESS;
-    pthread_mutex_unlock(&blocks_mutex);
-    if (!r)
-        atomic_fetch_sub(&memory, 1);
-    return r;
-}
-
-static CUresult f_alloc(CUdeviceptr *p, size_t n)
-{
-    NOTE(cuMemAlloc);
-    if (capturing && capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED)
-        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    return take_block(p, n);
-}
-
-static CUresult f_free(CUdeviceptr p)
-{
-    NOTE(cuMemFree);
-    return give_block(p);
-}
-
-static CUresult f_alloc_async(CUdeviceptr *p, size_t n, CUstream s)
-{
-    (void)s;
-    NOTE(cuMemAllocAsync);
-    return capturing || !pools ? CUDA_ERROR_NOT_SUPPORTED : take_block(p, n);
-}
-
-static CUresult f_free_async(CUdeviceptr p, CUstream s)
-{
-    (void)s;
-    NOTE(cuMemFreeAsync);
-    return capturing || !pools ? CUDA_ERROR_NOT_SUPPORTED : give_block(p);
-}
-
-static CUresult f_synchronize(void)
-{
-    NOTE(cuCtxSynchronize);
-    return capturing ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
-}
-
-/* Of an address on the host: there is no other memory. */
-static CUresult f_copy_back(void *to, CUdeviceptr from, size_t n, CUstream s)
-{
-    (void)s;
-    NOTE(cuMemcpyDtoHAsync);
-    memcpy(to, (const void *)(uintptr_t)from, n);
-    return CUDA_SUCCESS;
-}
-
-static CUresult f_fill(CUdeviceptr p, unsigned value, size_t n, CUstream s)
-{
-    NOTE(cuMemsetD32Async);
-    filled = (fake_fill){ p, value, n, s };
-    return CUDA_SUCCESS;
-}
-
-static CUresult f_stream_create(CUstream *s, unsigned flags)
-{
-    (void)flags;
-    NOTE(cuStreamCreate);
-    *s = (CUstream)(uintptr_t)0x5000;
-    atomic_fetch_add(&streams, 1);
-    return CUDA_SUCCESS;
-}
-
-static CUresult f_stream_destroy(CUstream s)
-{
-    (void)s;
-    NOTE(cuStreamDestroy);
-    atomic_fetch_sub(&streams, 1);
-    return CUDA_SUCCESS;
-}
-
-static CUresult f_stream_synchronize(CUstream s)
-{
-    (void)s;
-    NOTE(cuStreamSynchronize);
-    return CUDA_SUCCESS;
-}
-
-static CUresult f_is_capturing(CUstream s, CUstreamCaptureStatus *c)
-{
-    (void)s;
-    NOTE(cuStreamIsCapturing);
-    *c = capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
-    return CUDA_SUCCESS;
-}
-
-/* A handle is its id: a stream that comes again is another one to who asks by id, which tests do by other handles. */
-static CUresult f_stream_id(CUstream s, unsigned long long *id)
-{
-    NOTE(cuStreamGetId);
-    if (capturing)
-        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    *id = (uintptr_t)s;
-    return CUDA_SUCCESS;
-}
-
-static CUresult f_capture_info(CUstream s, CUstreamCaptureStatus *c, cuuint64_t *id, CUgraph *graph, const CUgraphNode **nodes,
-                               const CUgraphEdgeData **edges, size_t *n)
-{
-    (void)s, (void)nodes, (void)edges, (void)n;
-    NOTE(cuStreamGetCaptureInfo_v3);
-    *c = capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
-    if (capturing && id)
-        *id = captures;
-    if (capturing && graph)
-        *graph = fake_graph();
-    return CUDA_SUCCESS;
-}
-
-static CUresult f_user_object(CUuserObject *o, void *user, CUhostFn destroy, unsigned references, unsigned flags)
-{
-    NOTE(cuUserObjectCreate);
-    int i = atomic_fetch_add(&n_objects, 1);
-    if (i >= FAKE_OBJECTS || references != 1 || flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)
-        return CUDA_ERROR_INVALID_VALUE;
-    objects[i].graph = NULL, objects[i].destroy = destroy, objects[i].user = user;
-    *o = (CUuserObject)(uintptr_t)(0x6000 + i);
-    return CUDA_SUCCESS;
-}
-
-static CUresult f_retain_object(CUgraph graph, CUuserObject o, unsigned count, unsigned flags)
-{
-    NOTE(cuGraphRetainUserObject);
-    if (!graph || count != 1 || flags != CU_GRAPH_USER_OBJECT_MOVE)
-        return CUDA_ERROR_INVALID_VALUE;
-    objects[(uintptr_t)o - 0x6000].graph = graph;
-    return CUDA_SUCCESS;
-}
-
-static CUresult f_exchange_mode(CUstreamCaptureMode *mode)
-{
-    NOTE(cuThreadExchangeStreamCaptureMode);
-    *mode = (CUstreamCaptureMode)atomic_exchange(&capture_mode, (int)*mode);
-    return CUDA_SUCCESS;
-}
-
 const cu_driver *fake_driver(void)
 {
     memset(&table, 0, sizeof table); /* what is not faked is not called */
@@ -483,22 +294,8 @@ const cu_driver *fake_driver(void)
     table.cuLaunchKernel = f_launch;
     table.cuLaunchKernelEx = f_launch_ex;
     table.cuTensorMapEncodeTiled = f_encode;
-    table.cuMemAlloc = f_alloc;
-    table.cuMemFree = f_free;
-    table.cuMemAllocAsync = f_alloc_async;
-    table.cuMemFreeAsync = f_free_async;
-    table.cuCtxSynchronize = f_synchronize;
-    table.cuStreamGetId = f_stream_id;
-    table.cuStreamGetCaptureInfo_v3 = f_capture_info;
-    table.cuUserObjectCreate = f_user_object;
-    table.cuGraphRetainUserObject = f_retain_object;
-    table.cuMemsetD32Async = f_fill;
-    table.cuMemcpyDtoHAsync = f_copy_back;
-    table.cuStreamCreate = f_stream_create;
-    table.cuStreamDestroy = f_stream_destroy;
-    table.cuStreamSynchronize = f_stream_synchronize;
-    table.cuStreamIsCapturing = f_is_capturing;
-    table.cuThreadExchangeStreamCaptureMode = f_exchange_mode;
+    fake_memory_begin(&table);
+    fake_streams_begin(&table);
     table.name = "fake";
     table.takes_ptx = 1;
     for (int i = 0; i < id_count; i++)
@@ -507,13 +304,8 @@ const cu_driver *fake_driver(void)
     devices = 2;
     major_cc = 8;
     minor_cc = 0;
-    capturing = 0;
-    capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
     loaded_in = NULL;
-    pools = n_objects = 0;
-    memset(blocks, 0, sizeof blocks);
-    libraries = memory = streams = 0;
-    next_address = 0x7000000000;
+    libraries = 0;
     depth = 0;
     memset(stack, 0, sizeof stack);
     for (int i = 0; i < 8; i++)
@@ -533,44 +325,9 @@ void fake_ptx(bool takes_ptx)
     table.takes_ptx = takes_ptx;
 }
 
-void fake_capturing(bool on)
+CUcontext fake_current(void)
 {
-    captures += on;
-    capturing = on;
-}
-
-CUgraph fake_graph(void)
-{
-    return (CUgraph)(uintptr_t)(0x80000000u + captures);
-}
-
-void fake_graph_gone(CUgraph graph)
-{
-    for (int i = 0; i < n_objects && i < FAKE_OBJECTS; i++)
-        if (objects[i].graph == graph) {
-            objects[i].graph = NULL;
-            objects[i].destroy(objects[i].user);
-        }
-}
-
-void fake_pools(bool there)
-{
-    pools = there;
-}
-
-size_t fake_live_bytes(void)
-{
-    size_t sum = 0;
-    pthread_mutex_lock(&blocks_mutex);
-    for (int i = 0; i < FAKE_BLOCKS; i++)
-        sum += blocks[i].bytes;
-    pthread_mutex_unlock(&blocks_mutex);
-    return sum;
-}
-
-CUstreamCaptureMode fake_capture_mode(void)
-{
-    return (CUstreamCaptureMode)atomic_load(&capture_mode);
+    return stack[depth];
 }
 
 CUcontext fake_loaded_in(void)
@@ -618,16 +375,6 @@ CUcontext fake_second_context(int device)
 long fake_live_libraries(void)
 {
     return atomic_load(&libraries);
-}
-
-long fake_live_memory(void)
-{
-    return atomic_load(&memory) + atomic_load(&streams);
-}
-
-fake_fill fake_filled(void)
-{
-    return filled;
 }
 
 int fake_retained(int device)

@@ -1,7 +1,4 @@
 /* What the command answers: documents with the promised fields, numbers of the literature, the same bytes twice, real tensors. */
-#include "cache/record.h"
-#include "gen/gen.h"
-#include "gen/problem.h"
 #include "test_cli_run.h"
 #include "test_full.h"
 #include <criterion/criterion.h>
@@ -13,19 +10,6 @@
 #include <unistd.h>
 
 TestSuite(cli_output, .init = cli_scratch_make, .fini = cli_scratch_remove, .timeout = 600);
-
-/* The value at a path such as "traffic.naive.total". */
-static json_t *at(json_t *j, const char *path)
-{
-    while (*path && j) {
-        char name[64];
-        size_t n = strcspn(path, ".");
-        snprintf(name, sizeof name, "%.*s", (int)n, path);
-        j = json_is_array(j) ? json_array_get(j, (size_t)atoi(name)) : json_object_get(j, name);
-        path += n + (path[n] == '.');
-    }
-    return j;
-}
 
 static const struct {
     const char *words;
@@ -89,24 +73,24 @@ Test(cli_output, documents)
         char fields[512];
         snprintf(fields, sizeof fields, "%s", documents[i].fields ? documents[i].fields : "error.status error.message error.exit");
         for (char *save, *f = strtok_r(fields, " ", &save); f; f = strtok_r(NULL, " ", &save))
-            cr_expect(at(j, f), "%s: no %s", documents[i].words, f);
+            cr_expect(cli_at(j, f), "%s: no %s", documents[i].words, f);
         json_decref(j);
     }
 }
 
 static bool holds(json_t *j, const char *path)
 {
-    return json_is_true(at(j, path));
+    return json_is_true(cli_at(j, path));
 }
 
 static json_int_t integer(json_t *j, const char *path)
 {
-    return json_integer_value(at(j, path));
+    return json_integer_value(cli_at(j, path));
 }
 
 static const char *text(json_t *j, const char *path)
 {
-    const char *s = json_string_value(at(j, path));
+    const char *s = json_string_value(cli_at(j, path));
     return s ? s : "";
 }
 
@@ -146,7 +130,7 @@ Test(cli_output, cache_words)
     static const char run[] = "FAGEN_CACHE_DIR=c1 run -d 64 -n 80 --heads 1 --json",
                       why[] = "FAGEN_CACHE_DIR=c1 cache why -d 64 -n 80 --heads 1 --json";
     json_t *j = cli_json(why, 0);
-    cr_expect(!holds(j, "hit") && json_is_null(at(j, "nearest")));
+    cr_expect(!holds(j, "hit") && json_is_null(cli_at(j, "nearest")));
     json_decref(j);
     json_decref(cli_json(run, 0));
     j = cli_json(why, 0);
@@ -167,7 +151,7 @@ Test(cli_output, cache_words)
     cr_expect(integer(j, "kernels") == 1 && !holds(j, "trusted"));
     json_decref(j);
     j = cli_json("FAGEN_CACHE_DIR=c2 cache why -d 64 -n 80 --heads 1 --json", 0);
-    cr_expect(!holds(j, "hit") && json_is_string(at(j, "foreign")));
+    cr_expect(!holds(j, "hit") && json_is_string(cli_at(j, "foreign")));
     json_decref(j);
     json_decref(cli_json("FAGEN_CACHE_DIR=c2 cache import c1.archive --trust --json", 0));
     j = cli_json("FAGEN_CACHE_DIR=c2 cache why -d 64 -n 80 --heads 1 --json", 0);
@@ -178,7 +162,7 @@ Test(cli_output, cache_words)
     cr_expect(integer(j, "damaged") == 1 && integer(j, "removed") == 0);
     json_decref(j);
     j = cli_json(why, 0);
-    cr_expect(!holds(j, "hit") && json_is_string(at(j, "damaged")));
+    cr_expect(!holds(j, "hit") && json_is_string(cli_at(j, "damaged")));
     json_decref(j);
     j = cli_json("FAGEN_CACHE_DIR=c1 cache verify --repair --json", 0);
     cr_expect(integer(j, "damaged") == 1 && integer(j, "removed") == 1);
@@ -198,75 +182,14 @@ Test(cli_output, cache_words)
 Test(cli_output, literature)
 {
     json_t *j = cli_json("model -d 64 --n 2048 --dtype fp32 --heads 1 --br 64 --bc 64 --json", 0);
-    cr_expect_eq(json_integer_value(at(j, "traffic.naive.without_output")), 68681728);
-    cr_expect_eq(json_integer_value(at(j, "traffic.flash2.total")), 34603008);
-    cr_expect_eq(json_integer_value(at(j, "tile.sram")), 65536);
-    cr_expect_eq(json_integer_value(at(j, "flops.total")), 4ll * 2048 * 2048 * 64 + 5ll * 2048 * 2048);
+    cr_expect_eq(json_integer_value(cli_at(j, "traffic.naive.without_output")), 68681728);
+    cr_expect_eq(json_integer_value(cli_at(j, "traffic.flash2.total")), 34603008);
+    cr_expect_eq(json_integer_value(cli_at(j, "tile.sram")), 65536);
+    cr_expect_eq(json_integer_value(cli_at(j, "flops.total")), 4ll * 2048 * 2048 * 64 + 5ll * 2048 * 2048);
     json_decref(j);
     j = cli_json("model -d 64 --n 2048 --dtype fp32 --heads 1 --br 64 --bc 64 --sram 64KiB --json", 0);
-    cr_expect(json_is_true(at(j, "tile.fits")));
+    cr_expect(json_is_true(cli_at(j, "tile.fits")));
     json_decref(j);
-}
-
-/* A kernel's text with its launcher: what is launched, and a file that nvcc builds alone, where there is an nvcc. */
-Test(cli_output, emit_with_its_host)
-{
-    static const struct {
-        const char *words, *holds[4];
-    } rows[] = {
-        { "-d 64 --arch sm_80 --causal -n 256 -b 2 --heads 4 --kv-heads 2",
-          { "enum { BATCH = 2, HEADS = 4, KV_HEADS = 2, ROWS = 256, KEYS = 256, LEFT = -1, RIGHT = 0, IN = 2, OUT = 2, HALF = 0 };",
-            "p.q_ss = 256;", "cudaFuncAttributeMaxDynamicSharedMemorySize", "const void *kernel = (const void *)fa_fwd;" } },
-        { "-d 128 --arch h100 -n 512 --window 64,3", { "LEFT = 64, RIGHT = 3,", "cuTensorMapEncodeTiled", "&map_2", "sm_90a -o kernel" } },
-        { "-d 64 --arch h200 --sq 200 --sk 16k --heads 2",
-          { "ROWS = 200, KEYS = 16384", "p.diag_hi", "workspace + ", "(const void *)fa_fwd_merge" } },
-    };
-    const char *nvcc = access("/usr/local/cuda/bin/nvcc", X_OK) == 0 ? "/usr/local/cuda/bin/nvcc" : NULL;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        char words[600];
-        snprintf(words, sizeof words, "emit %s", rows[i].words);
-        cli_result alone = cli_run(words);
-        snprintf(words, sizeof words, "emit %s --host", rows[i].words);
-        cli_result r = cli_run(words);
-        cr_assert_eq(r.code, 0, "%s: %s", words, r.err);
-        cr_expect(!strncmp(r.out, alone.out, alone.out_size), "the kernel's text is not what it is alone");
-        for (size_t k = 0; k < 4; k++)
-            cr_expect(strstr(r.out, rows[i].holds[k]), "%s: no %s", words, rows[i].holds[k]);
-        cli_scratch_write("host.cu", r.out, r.out_size);
-        const char *target = strstr(r.out, "arch=compute_");
-        cr_assert(target);
-        snprintf(words, sizeof words, "%s -std=c++17 -gencode %.*s -o host host.cu >log 2>&1", nvcc ? nvcc : "true",
-                 (int)strcspn(target, " "), target);
-        if (i == 1 || full()) /* the others are of the same lines, or of fewer */
-            cr_expect_eq(system(words), 0, "%s", words);
-        cli_result_free(&alone);
-        cli_result_free(&r);
-    }
-    cli_result r = cli_run("emit -d 64 --op backward --arch sm_80 --host");
-    cr_expect(r.code == 1 && strstr(r.err, "--host is for dense problems of the forward"), "%d %s", r.code, r.err);
-    cli_result_free(&r);
-}
-
-/* What `cache why` names for a chip is what `emit` makes for it, and what runs there. */
-Test(cli_output, why_names_what_runs)
-{
-    static const char *const asked[] = { "-d 128 --causal -n 4096 -b 4 --heads 16 --arch h200", "-d 64 -n 512 --arch sm_80",
-                                         "-d 128 --sq 1 -n 8k --arch h100" };
-    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
-        char words[200];
-        snprintf(words, sizeof words, "cache why %s --json", asked[i]);
-        json_t *why = cli_json(words, 0);
-        snprintf(words, sizeof words, "emit %s -o k.cu --json", asked[i]);
-        json_t *emit = cli_json(words, 0);
-        snprintf(words, sizeof words, "show %s --json", asked[i]);
-        json_t *show = cli_json(words, 0);
-        cr_expect_str_eq(json_string_value(at(why, "config")), json_string_value(at(emit, "config")), "%s", asked[i]);
-        cr_expect_str_eq(json_string_value(at(why, "config")), json_string_value(at(show, "config")), "%s", asked[i]);
-        cr_expect_str_eq(json_string_value(at(why, "key")), json_string_value(at(show, "anatomy.key.key")), "%s", asked[i]);
-        json_decref(why);
-        json_decref(emit);
-        json_decref(show);
-    }
 }
 
 /* Chips, types, lengths and windows by the names that people use, on each command. */
@@ -292,7 +215,7 @@ Test(cli_output, names_that_people_use)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         json_t *j = cli_json(rows[i].words, 0);
-        const char *is = json_string_value(at(j, rows[i].member));
+        const char *is = json_string_value(cli_at(j, rows[i].member));
         cr_expect(is && !strcmp(is, rows[i].is), "%s: %s is %s", rows[i].words, rows[i].member, is ? is : "not there");
         json_decref(j);
     }
@@ -306,132 +229,18 @@ Test(cli_output, literature_of_gradients)
 {
     json_t *j = cli_json("model --op backward -d 64 -n 1024 --heads 2 --dtype bf16 --json", 0);
     const double s = 2.0 * 1024 * 1024 * 2, t = 2.0 * 1024 * 64 * 2; /* bytes of S, of a tensor */
-    cr_expect_eq(json_number_value(at(j, "traffic.naive.read")), 5 * s + 5 * t);
-    cr_expect_eq(json_number_value(at(j, "traffic.naive.write")), 2 * s + 3 * t);
-    cr_expect_eq(json_number_value(at(j, "traffic.naive.held")), 3 * s);
-    cr_expect_null(at(j, "traffic.tiled2d"));
-    cr_expect_eq(json_number_value(at(j, "flops.matrix")), 2.0 * 1024 * 1024 * 10 * 64);
-    cr_expect_float_eq(json_number_value(at(j, "traffic.naive.intensity")), json_number_value(at(j, "flops.total")) / (7 * s + 8 * t),
-                       1e-6);
-    cr_expect_float_eq(json_number_value(at(j, "cost.tflops")),
-                       json_number_value(at(j, "flops.matrix")) / json_number_value(at(j, "cost.seconds")) * 1e-12, 1e-6);
+    cr_expect_eq(json_number_value(cli_at(j, "traffic.naive.read")), 5 * s + 5 * t);
+    cr_expect_eq(json_number_value(cli_at(j, "traffic.naive.write")), 2 * s + 3 * t);
+    cr_expect_eq(json_number_value(cli_at(j, "traffic.naive.held")), 3 * s);
+    cr_expect_null(cli_at(j, "traffic.tiled2d"));
+    cr_expect_eq(json_number_value(cli_at(j, "flops.matrix")), 2.0 * 1024 * 1024 * 10 * 64);
+    cr_expect_float_eq(json_number_value(cli_at(j, "traffic.naive.intensity")),
+                       json_number_value(cli_at(j, "flops.total")) / (7 * s + 8 * t), 1e-6);
+    cr_expect_float_eq(json_number_value(cli_at(j, "cost.tflops")),
+                       json_number_value(cli_at(j, "flops.matrix")) / json_number_value(cli_at(j, "cost.seconds")) * 1e-12, 1e-6);
     json_decref(j);
     cli_result r = cli_run("model --op merge -d 64 -n 1024");
     cr_expect(r.code == 0 && !strstr(r.out, "naive") && !strstr(r.out, "TFLOP/s"), "%s", r.out);
-    cli_result_free(&r);
-}
-
-Test(cli_output, show_key)
-{
-    char words[200], key[33];
-    json_t *j = cli_json("show 'bf16,d=64,n=128' --json", 1); /* no such field: a word that is no key is a problem */
-    json_decref(j);
-    j = cli_json("show bf16,d=64 --json", 0);
-    snprintf(key, sizeof key, "%s", json_string_value(at(j, "anatomy.key.key")));
-    cr_expect(json_is_true(at(j, "anatomy.cached")) || json_is_false(at(j, "anatomy.cached")));
-    json_decref(j);
-    snprintf(words, sizeof words, "show %.12s --json", key);
-    j = cli_json(words, 0);
-    cr_expect_str_eq(json_string_value(at(j, "key")), key);
-    cr_expect_str_eq(json_string_value(at(j, "about.problem")), "bf16,d=64,dv=64,mask=none,o=bf16,align=16");
-    cr_expect(json_is_true(at(j, "same_today")) && json_integer_value(at(j, "kernels.0.registers")) > 0);
-    json_decref(j);
-    snprintf(words, sizeof words, "show %s --source", key);
-    cli_result r = cli_run(words), again = cli_run("show bf16,d=64 --source");
-    cr_expect(r.code == 0 && again.code == 0 && !strcmp(r.out, again.out), "%s%s", r.err, again.err);
-    cli_result_free(&r);
-    cli_result_free(&again);
-    cli_scratch_write("mask.cu", "// another\n", 11);
-    snprintf(words, sizeof words, "FAGEN_TEMPLATE_DIR=. show %s --json", key);
-    j = cli_json(words, 0);
-    cr_expect(json_is_false(at(j, "same_today")), "another text has another key");
-    json_decref(j);
-}
-
-/* A verified time of the simulator, which takes none itself. */
-/* A config as commands say it. */
-static void parse(fa_config *out, const char *config)
-{
-    fa_gen *g;
-    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
-    cr_assert_eq(fa_gen_config_parse(g, out, config), FA_OK, "%s", fa_last_error());
-    fa_gen_close(g);
-}
-
-static void on_record(fa_store *store, const char *config, double seconds, const char *date, bool verified)
-{
-    fa_record r = { .outcome = FA_RAN,
-                    .how = FA_MEASURED,
-                    .seconds = seconds,
-                    .low = 0.99 * seconds,
-                    .high = 1.01 * seconds,
-                    .count = 9,
-                    .verified = verified,
-                    .regs = 111 };
-    cr_assert_eq(fa_problem_parse(&r.problem, "bf16,d=64,b=1,hq=16,hkv=16,sq=1024,sk=1024"), FA_OK);
-    parse(&r.config, config);
-    snprintf(r.chip, sizeof r.chip, "Simulated sm_80");
-    snprintf(r.arch, sizeof r.arch, "sm_80");
-    snprintf(r.version, sizeof r.version, "%s", FA_VERSION_STRING);
-    snprintf(r.date, sizeof r.date, "%s", date);
-    cr_assert(fa_record_append(store, &r));
-}
-
-Test(cli_output, show_margin)
-{
-    static const char a[] = "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=2,stages_v=2,order=v_first,q_regs=1,pack=0,lag=8,ctas=1";
-    static const char b[] = "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=1,stages_v=1,order=v_first,q_regs=1,pack=0,lag=8,ctas=1";
-    static const char wrong[] = "flash_fwd_mma:br=64,bc=48,warps=4,stages_k=1,stages_v=1,order=v_first,q_regs=1,pack=0,lag=8,ctas=1";
-    fa_store *store = fa_store_open("cache", NULL, NULL);
-    on_record(store, a, 8e-6, "2026-01-01T00:00:00Z", true); /* overtaken by the newer one */
-    on_record(store, a, 10e-6, "2026-01-02T00:00:00Z", true);
-    on_record(store, b, 12e-6, "2026-01-03T00:00:00Z", true);
-    on_record(store, wrong, 5e-6, "2026-01-04T00:00:00Z", false);
-    fa_store_close(store);
-    json_t *j = cli_json("FAGEN_CACHE_DIR=cache show -d 64 -n 1024 --device sim:sm_80 --json", 0);
-    cr_expect_str_eq(json_string_value(at(j, "where")), "measured record");
-    cr_expect_str_eq(json_string_value(at(j, "config")), a);
-    cr_expect_eq(json_array_size(at(j, "on_record")), 2, "the newest of each, verified ones alone");
-    cr_expect_str_eq(json_string_value(at(j, "on_record.1.config")), b);
-    cr_expect_float_eq(json_number_value(at(j, "on_record.1.behind")), 0.2, 1e-9);
-    cr_expect_float_eq(json_number_value(at(j, "margin.measured")), 10e-6, 1e-12);
-    cr_expect_float_eq(json_number_value(at(j, "margin.next_measured")), 12e-6, 1e-12);
-    json_decref(j);
-    cli_result r = cli_run("FAGEN_CACHE_DIR=cache show -d 64 -n 1024 --device sim:sm_80");
-    cr_expect(strstr(r.out, "margin     20.0 % faster than the next of 2 on record (12.00 us, measured)"), "%s", r.out);
-    cr_expect(strstr(r.out, "On record for this chip") && strstr(r.out, "12.00 us  +-1.0 %  20.0 %"), "%s", r.out);
-    cli_result_free(&r);
-}
-
-/* A family without work() runs and has no time by the model: all others stand beside a dash, each figure under its title. */
-Test(cli_output, show_beside_what_has_no_model)
-{
-    static const char toy[] =
-        "return { doc = 'x', default = false, tunables = { { 'br', { 16, 32 }, 'r' } }, constraints = {},\n"
-        "  supports = function() return true end, layout = function() return { bytes = 64, threads = 32, regs = 40 } end,\n"
-        "  steps = function(p, c) return { { entry = 'toy', grid = ('sq/%d hq b'):format(c.br) } } end }\n",
-                      text[] = "extern \"C\" __global__ void toy(int *o) { o[threadIdx.x] = $(c.br); }\n";
-    fa_store *store = fa_store_open("cache", NULL, NULL);
-    on_record(store, "toy:br=16", 1e-6, "2026-01-01T00:00:00Z", true);
-    fa_store_close(store);
-    cr_assert_eq(mkdir("toys", 0700), 0);
-    cli_scratch_write("toys/toy.lua", toy, strlen(toy));
-    cli_scratch_write("toys/toy.cu", text, strlen(text));
-    cli_result r = cli_run("FAGEN_TEMPLATE_DIR=toys FAGEN_CACHE_DIR=cache show -d 64 -n 1024 --device sim:sm_80");
-    cr_assert_eq(r.code, 0, "%s", r.err);
-    cr_expect(strstr(r.out, "toy:br=16"), "%s", r.out);
-    const char *table = strstr(r.out, "The model's best"), *line = table ? strchr(table, '\n') : NULL;
-    cr_assert_not_null(line, "%s", r.out);
-    int rows = 0;
-    for (char time[32], unit[32], behind[32], bound[32], config[256]; (line = strchr(line + 1, '\n')) != NULL;) {
-        int smem, regs;
-        if (sscanf(line + 1, "%31s %31s %31s %31s %d %d %255s", time, unit, behind, bound, &smem, &regs, config) != 7)
-            break;
-        rows++;
-        cr_expect_str_eq(behind, "-", "%s", line);
-        cr_expect(!strncmp(config, "flash_fwd_", 10) || !strncmp(config, "split_", 6), "%s", line);
-    }
-    cr_expect_gt(rows, 0, "%s", r.out);
     cli_result_free(&r);
 }
 
@@ -444,126 +253,8 @@ Test(cli_output, host_times)
         cr_expect_eq(json_integer_value(json_object_get(row, "samples")), i < 2 ? 5 : 45, "%s", rows[i]);
         cr_expect_gt(json_number_value(json_object_get(row, "seconds")), 0, "%s", rows[i]);
     }
-    cr_expect_gt(json_number_value(at(j, "cold.seconds")), json_number_value(at(j, "hot.seconds")));
+    cr_expect_gt(json_number_value(cli_at(j, "cold.seconds")), json_number_value(cli_at(j, "hot.seconds")));
     json_decref(j);
-}
-
-/* The disassembler is handed a cubin; one that fails is told of. */
-Test(cli_output, show_sass)
-{
-    static const char tool[] = "#!/bin/sh\n/usr/bin/od -An -N4 -c \"$2\"; echo $1\n", broken[] = "#!/bin/sh\nexit 3\n";
-    char words[200], here[100];
-    cr_assert(getcwd(here, sizeof here) != NULL);
-    cli_scratch_write("nvdisasm", tool, sizeof tool - 1);
-    cr_assert(chmod("nvdisasm", 0755) == 0);
-    snprintf(words, sizeof words, "PATH=%s show bf16,d=64 --sass -q", here);
-    cli_result r = cli_run(words);
-    cr_expect(r.code == 0 && strstr(r.out, "177   E   L   F") && strstr(r.out, "-c\n"), "%s%s", r.out, r.err);
-    cli_result_free(&r);
-    cli_scratch_write("nvdisasm", broken, sizeof broken - 1);
-    r = cli_run(words);
-    cr_expect(r.code == 7 && strstr(r.err, "nvdisasm -c: it failed"), "%d %s", r.code, r.err);
-    cli_result_free(&r);
-}
-
-static const char *config_of(json_t *doc)
-{
-    return json_string_value(json_object_get(doc, "config"));
-}
-
-/* What `fagen emit` prints is what fa_launch() runs: what ships, a record where there is one; the model's best where that is asked for. */
-Test(cli_output, emit_prints_what_runs)
-{
-    static const char *const chips[][2] = { { "sm_80", "sim:sm_80" }, { "sm_90a", "sim:sm_90a" } };
-    char words[512];
-    for (size_t i = 0; i < sizeof chips / sizeof *chips; i++) {
-        snprintf(words, sizeof words, "emit -d 64 --causal --arch %s", chips[i][0]);
-        cli_result text = cli_run(words);
-        snprintf(words, sizeof words, "show -d 64 --causal --source --device %s", chips[i][1]);
-        cli_result runs = cli_run(words);
-        cr_expect(text.code == 0 && runs.code == 0 && strlen(text.out) > 1000 && !strcmp(text.out, runs.out), "%s", chips[i][0]);
-        cli_result_free(&text);
-        cli_result_free(&runs);
-    }
-    static const char *const devices[][2] = { { "", "sm_80" },
-                                              { "FAGEN_DEVICE=sim:sm_90a ", "sm_90a" } }; /* without --arch: the device's */
-    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
-        snprintf(words, sizeof words, "%semit -d 64 --causal --json -q", devices[i][0]);
-        json_t *there = cli_json(words, 0);
-        cr_expect_str_eq(json_string_value(json_object_get(there, "arch")), devices[i][1], "%s", words);
-        json_decref(there);
-    }
-    cli_result wrong = cli_run("FAGEN_DEVICE=sim:sm_1 emit -d 64 --causal -q");
-    cr_expect(wrong.code != 0 && strstr(wrong.err, "sm_1"), "%d: %s", wrong.code, wrong.err);
-    cli_result_free(&wrong);
-    json_t *ships = cli_json("emit -d 64 --causal --arch sm_80 --json -q", 0),
-           *best = cli_json("emit -d 64 --causal --arch sm_80 --model-best --json -q", 0),
-           *space = cli_json("space -d 64 --causal --arch sm_80 --limit 1 --json -q", 0);
-    cr_expect_str_eq(json_string_value(json_object_get(ships, "where")), "default table");
-    cr_expect_str_neq(config_of(ships), config_of(best), "or nothing is shown here");
-    cr_expect_str_eq(config_of(best), config_of(json_array_get(json_object_get(space, "configs"), 0)));
-    json_decref(space);
-    fa_store *store = fa_store_open("cache", NULL, NULL); /* a measured record of the chip goes before both */
-    fa_record r = { .outcome = FA_RAN, .how = FA_MEASURED, .verified = true, .seconds = 1e-6, .count = 20 };
-    cr_assert_eq(fa_problem_parse(&r.problem, "bf16,d=64,mask=causal,b=1,hq=16,hkv=16,sq=4096,sk=4096"), FA_OK);
-    parse(&r.config, config_of(best));
-    strcpy(r.chip, "NVIDIA A100"), strcpy(r.arch, "sm_80"), strcpy(r.version, FA_VERSION_STRING), strcpy(r.date, "2026-11-22T00:00:00Z");
-    cr_assert(fa_record_append(store, &r));
-    fa_store_close(store);
-    json_t *record =
-        cli_json("FAGEN_CACHE_DIR=cache emit -d 64 --causal -b 1 --heads 16 -n 4096 --arch sm_80 --chip 'NVIDIA A100' --json -q", 0);
-    cr_expect_str_eq(json_string_value(json_object_get(record, "where")), "measured record", "%s",
-                     json_string_value(json_object_get(record, "why")));
-    cr_expect_str_eq(config_of(record), config_of(best));
-    json_decref(record);
-    json_decref(ships);
-    json_decref(best);
-}
-
-/* Terms that the config makes nothing of are not there to read. */
-Test(cli_output, emitted_code_has_no_empty_terms)
-{
-    static const char *const emitted[] = { "emit -d 64 --causal --arch sm_80",
-                                           "emit -d 128 --arch sm_90a",
-                                           "emit -d 64 -t fp32",
-                                           "emit -d 64 -t tf32",
-                                           "emit -d 64 --config flash_fwd_mma:order=0,stages_k=1,stages_v=1",
-                                           "emit -d 64 --config flash_fwd_mma:order=0,stages_k=2,stages_v=2",
-                                           "emit -d 64 --config flash_fwd_mma:order=1,stages_k=2,stages_v=1",
-                                           "emit -d 64 --config flash_fwd_mma:order=1,stages_k=1,stages_v=2",
-                                           "emit -d 64 --config flash_fwd_mma:order=2,stages_k=2,stages_v=2",
-                                           "emit -d 64 --config naive:tile=64",
-                                           "emit -d 64 -t fp32 --config flash_fwd_ffma:br=16" };
-    static const char *const empty[] = { " - 0,", " - 0)", " - 0;", " + 0,", " + 0)", " + 0;", " * 1,",
-                                         " * 1)", " * 1;", "(0 + ", " 1 * ", "(0 * ", " / 1)", " / 1;" };
-    for (size_t i = 0; i < sizeof emitted / sizeof *emitted; i++) {
-        cli_result r = cli_run(emitted[i]);
-        cr_expect_eq(r.code, 0, "%s: %s", emitted[i], r.err);
-        for (char *s = r.out; (s = strstr(s, "//")) != NULL;) /* comments may */
-            memset(s, '/', strcspn(s, "\n")), s += strcspn(s, "\n");
-        for (size_t k = 0; k < sizeof empty / sizeof *empty; k++) {
-            const char *at = strstr(r.out, empty[k]);
-            cr_expect_null(at, "%s: \"%.60s\"", emitted[i], at ? at - (at - r.out > 20 ? 20 : at - r.out) : "");
-        }
-        cli_result_free(&r);
-    }
-}
-
-Test(cli_output, emit_twice)
-{
-    cli_result a = cli_run("emit -d 128 --causal --arch sm_90a"), b = cli_run("emit -d 128 --causal --arch sm_90a");
-    cr_assert_eq(a.code, 0, "%s", a.err);
-    cr_assert_eq(a.out_size, b.out_size);
-    cr_assert_arr_eq(a.out, b.out, a.out_size);
-    char *again = strstr(a.out, "fagen emit "), words[2048];
-    cr_assert(again);
-    snprintf(words, sizeof words, "%.*s", (int)strcspn(again, "\n") - 6, again + 6);
-    cli_result c = cli_run(words); /* the command in the header makes the same text */
-    cr_assert_eq(c.code, 0, "%s: %s", words, c.err);
-    cr_expect_str_eq(c.out, a.out);
-    cli_result_free(&a);
-    cli_result_free(&b);
-    cli_result_free(&c);
 }
 
 static const char *const attends[] = {
@@ -584,7 +275,7 @@ Test(cli_output, attend_against_fp64)
         char words[256];
         snprintf(words, sizeof words, "attend --q q.npy --k k.npy --v v.npy -o o.npy --lse lse.npy --check --json %s", attends[i]);
         json_t *j = cli_json(words, 0);
-        cr_expect(json_is_true(at(j, "check.ok")), "%s", words);
+        cr_expect(json_is_true(cli_at(j, "check.ok")), "%s", words);
         json_decref(j);
     }
     cr_expect_eq(cli_scratch_files() >= 5, 1);
@@ -619,8 +310,8 @@ Test(cli_output, interrupted)
         text[n] = 0;
         cr_assert_eq(waitpid(pid, &status, 0), pid);
         cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 130, "status %x: %s", status, text);
-        cr_expect(json_is_true(at(j, "interrupted")));
-        cr_expect_eq(json_integer_value(at(j, "ran")), (json_int_t)json_array_size(at(j, "cases")));
+        cr_expect(json_is_true(cli_at(j, "interrupted")));
+        cr_expect_eq(json_integer_value(cli_at(j, "ran")), (json_int_t)json_array_size(cli_at(j, "cases")));
         json_decref(j);
         fclose(f);
         close(err[0]);

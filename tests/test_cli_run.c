@@ -1,5 +1,7 @@
 /* test_cli_run: fork, exec, read. */
 #include "test_cli_run.h"
+#include "gen/error.h"
+#include "gen/gen.h"
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
@@ -149,4 +151,24 @@ void cli_scratch_write(const char *name, const void *bytes, size_t n)
 {
     FILE *f = fopen(name, "wb");
     cr_assert(f && fwrite(bytes, 1, n, f) == n && fclose(f) == 0, "%s", name);
+}
+
+json_t *cli_at(json_t *j, const char *path)
+{
+    while (*path && j) {
+        char name[64];
+        size_t n = strcspn(path, ".");
+        snprintf(name, sizeof name, "%.*s", (int)n, path);
+        j = json_is_array(j) ? json_array_get(j, (size_t)atoi(name)) : json_object_get(j, name);
+        path += n + (path[n] == '.');
+    }
+    return j;
+}
+
+void cli_config(fa_config *out, const char *text)
+{
+    fa_gen *g;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
+    cr_assert_eq(fa_gen_config_parse(g, out, text), FA_OK, "%s", fa_last_error());
+    fa_gen_close(g);
 }

@@ -1,6 +1,7 @@
 /* test_cli_run: the command as a child process, what it wrote and how it ended. */
 #ifndef FA_TEST_CLI_RUN_H
 #define FA_TEST_CLI_RUN_H
+#include "gen/config.h"
 #include <jansson.h>
 #include <stddef.h>
 
@@ -20,6 +21,11 @@ void cli_result_free(cli_result *r);
 
 /* The one document on standard output; fails the test when it is not exactly that. */
 json_t *cli_json(const char *words, int code);
+/* The value at a path such as "traffic.naive.total". */
+json_t *cli_at(json_t *j, const char *path);
+
+/* A config as commands say it. */
+void cli_config(fa_config *out, const char *text);
 
 /* Files of the scratch directory, folders left out. */
 size_t cli_scratch_files(void);
