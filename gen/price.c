@@ -342,7 +342,7 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     if (!fa_step_row_tile(s) && (fa_step_heads_tile(s) || (fa_step_key_tile(s) && waves <= 1 && p->op == FA_BACKWARD)))
         waves = (waves + ceil(BESIDE * tiles_each / a->sm_count) / BESIDE) / 2;
     double followed = 0;
-    bool dense = p->mask == FA_MASK_CAUSAL && !(p->features & (FA_FEATURE_LENGTHS | FA_FEATURE_SCORE));
+    bool dense = p->op == FA_FORWARD && p->mask == FA_MASK_CAUSAL && !(p->features & (FA_FEATURE_LENGTHS | FA_FEATURE_SCORE));
     if (dense && v.longest != v.shortest && sharing < 2 && fa_step_row_tile(s) && w->group > 0 && w->cuts <= 1 && w->even <= 0 &&
         tiles <= FOLLOWED && tiles_each <= FOLLOWED_ROUNDS * a->sm_count) {
         double clocks_of[FOLLOWED], packed = pack ? p->hq / p->hkv : 1;
