@@ -9,21 +9,23 @@
 Of each shape: the choice and its next candidates, the 48 best by the model, then neighbours of the fastest until none promises more, as
 fagen tune goes (docs/tuning.md), and the random configs. Each batch is raced beside the choice and the best so far; the fastest, the
 choice and the peers meet in a last race, whose times count. Times of what was slower are its ratio to the choice times that of the last
-race. While one shape is raced, kernels of others are compiled: shapes whose time was up before their neighbours were asked for are left
-out and named.
+race. While one shape is raced, kernels of others are compiled, of the shape whose launch is shortest first: shapes whose time was up before their
+neighbours were asked for are left out and named.
 """
 import argparse
+import itertools
 import json
 import queue
 import statistics
 import subprocess
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import choice
 
 FINAL, NEAR = 8, 1.12  # of the last race: how many, and how far from the best
+FLOPS, BYTES = 500e12, 2.5e12  # a second, about: for the order of the shapes alone
 
 
 def parse(argv=None):
@@ -33,8 +35,8 @@ def parse(argv=None):
     p.add_argument("--dev", default="bin/fagen-dev", help="the program fagen-dev (default bin/fagen-dev)")
     p.add_argument("--random", type=int, default=24, help="random configs of each shape (default 24)")
     p.add_argument("--peers", default="cudnn,fa2,fa3,fa3kv", help="in the last race (default cudnn,fa2,fa3,fa3kv)")
-    p.add_argument("--threads", type=int, default=24, help="that compile (default 24)")
-    p.add_argument("--abreast", type=int, default=4, help="shapes under way (default 4)")
+    p.add_argument("--threads", type=int, default=15, help="that compile: one fewer than there are cores (default 15)")
+    p.add_argument("--abreast", type=int, default=6, help="shapes under way (default 6)")
     p.add_argument("--seconds", type=float, default=190, help="after which no more configs are asked for (default 190)")
     p.add_argument("-o", "--json", required=True, help="the recording, as choice.py writes it")
     o = p.parse_args(argv)
@@ -63,11 +65,40 @@ class Search:
         self.process.wait()
 
 
+class Compilers:
+    """Threads that take what is asked for by its rank, the least first."""
+
+    def __init__(self, threads):
+        self.jobs, self.count = queue.PriorityQueue(), itertools.count()
+        for _ in range(threads):
+            threading.Thread(target=self.work, daemon=True).start()
+
+    def work(self):
+        for _, _, future, call in iter(self.jobs.get, None):
+            try:
+                future.set_result(call())
+            except Exception as e:
+                future.set_exception(e)
+
+    def all(self, rank, calls):
+        """What the calls return, in their order."""
+        futures = [Future() for _ in calls]
+        for future, call in zip(futures, calls):
+            self.jobs.put((rank, next(self.count), future, call))
+        return [f.result() for f in futures]
+
+
+def lasts(text):
+    """Seconds of a launch, about."""
+    c = choice.cell_of(text)
+    return max(c.flops() / FLOPS, 2 * c.b * (c.d + c.dv) * (c.hkv * c.sk + c.hq * c.sq) / BYTES)
+
+
 class Shape:
     """A problem under way: what was tried, as times relative to the choice."""
 
-    def __init__(self, fa, text, configs):
-        self.fa, self.text, self.chosen, self.random = fa, text, configs[0], configs[1:]
+    def __init__(self, rank, fa, text, configs):
+        self.rank, self.fa, self.text, self.chosen, self.random = rank, fa, text, configs[0], configs[1:]
         self.plans, self.relative, self.why, self.batches, self.raced = {}, {}, {}, 0, threading.Event()
 
     def best(self, n):
@@ -88,7 +119,8 @@ def mind(shape, o, fagen, pool, ready, over):
         while not over() and (asked := search.batch()):
             wanted = [shape.chosen] + asked + (shape.random if not shape.batches else [])
             new = list(dict.fromkeys(c for c in wanted if c not in shape.plans))
-            shape.plans.update(zip(new, pool.map(lambda c: choice.compiled(shape.fa, fagen, (shape.text, c)), new)))
+            calls = [lambda c=c: choice.compiled(shape.fa, fagen, (shape.text, c)) for c in new]
+            shape.plans.update(zip(new, pool.all(shape.rank, calls)))
             shape.raced.clear()
             ready.put((shape, new))
             shape.raced.wait()
@@ -124,8 +156,9 @@ def main():
     from common import fagen
     import torch
     from common import tournament
-    shapes = [Shape(fagen.Fagen(lever=True), text, configs) for text, configs in choice.shapes_of(o)]
-    pool, minders, ready = ThreadPoolExecutor(o.threads), ThreadPoolExecutor(o.abreast), queue.Queue()
+    drawn = sorted(choice.shapes_of(o), key=lambda shape: lasts(shape[0]))
+    shapes = [Shape(rank, fagen.Fagen(lever=True), text, configs) for rank, (text, configs) in enumerate(drawn)]
+    pool, minders, ready = Compilers(o.threads), ThreadPoolExecutor(o.abreast), queue.Queue()
     begun, out, left = time.monotonic(), [], {s.text for s in shapes}
 
     def over():

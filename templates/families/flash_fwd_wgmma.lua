@@ -427,7 +427,9 @@ return masked {
     -- The next Q waits for O; under scores longer, by a race of softcaps at d = 128 on an H100, 5,700 clocks. They are priced higher: plain
     -- attention's winners have a buffer of Q's, and its text takes longer to compile.
     local waits = p.score and p.score.has_score and not p.has_lengths and 8000 or 1500
-    if c.o_path == 1 and c.q_bufs == 1 then tile = tile + waits elseif c.o_path > 0 then tile = tile - 200 end
+    -- By TMA it leaves without its warps: of 420 pairs 70 clocks for 128 x 64 of it, 350 for 256 x 64 and 128 x 128, 600 for 128 x 232.
+    local leaves = (p.score or p.has_lengths or l.split) and 200 or 350 * c.br * p.dv // 16384
+    if c.o_path == 1 and c.q_bufs == 1 then tile = tile + waits elseif c.o_path > 0 then tile = tile - leaves end
     if few and c.o_path == 2 then tile = tile - 500 end -- no warp waits for another one's rows
     -- Three warpgroups that see few blocks pass each other by as many as there are buffers: documents at d = 128 take 0.92 and 0.98 of the
     -- time of three of them at 4k, by races on an H200 and an H100.
@@ -436,6 +438,8 @@ return masked {
     -- Blocks that are cut take both ways of tanh: 192 x 64 was 0.97 of the time of 192 x 80 at d = 128, 4k, and as fast at 16k.
     if l.tanh_by_fma and p.d + p.dv > 224 then tile = tile + 40 * math.max(0, c.bc - 64) end
     if l.reverses and l.wgs > 3 then tile = tile - 400 end -- by a race of documents with 192 and 256 rows on an H200
+    -- Sections are written out once more for blocks under a diagonal: of 450 pairs two take 1.01 of the time of one, and four 1.03 to 1.08.
+    if edges.cuts_right(p) and not (p.score or p.has_lengths or l.split) then tile = tile + 250 * (c.sections - 1) end
     if c.grid == 1 then tile = tile + 100 end
     if c.q_bufs == 2 then tile = tile + 100 end
     -- Of trees by bits, on an H100: what is looked up for each pair of blocks of 64 keys, and of tiles of three warpgroups.
