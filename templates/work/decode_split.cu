@@ -144,7 +144,11 @@ struct Split {
   }
 };
 //| if c.kv_lanes > 1 then
-__device__ __forceinline__ int streams_of(const Params &p) { return min(LANES, $(all_heads) & -$(all_heads)); }
+// All heads of a sequence where they are no more than LANES.
+__device__ __forceinline__ int streams_of(const Params &p) {
+  const int heads = $(all_heads);
+  return heads <= LANES ? heads : min(LANES, heads & -heads);
+}
 //| else
 __device__ __forceinline__ int streams_of(const Params &) { return 1; }
 //| end
