@@ -150,8 +150,8 @@ static const mutation mutations[] = {
 
     { "lengths are believed before the wait", S, "if (__all_sync(~0u, $(same))) break;", "break;", 0, "pages" },
     { "lengths of one sequence decide for all", S, "__all_sync(", "__any_sync(", 0, "pages" },
-    { "rows of sequences are believed before the wait", S, " && now.tiles == told.tiles\"", "\"", 0, "rows_alone" },
-    { "the share is found again from what was told before", S, "    told = now;\n", "", 0, "pages" },
+    { "rows of sequences are believed before the wait", S, " && now.tiles == held.tiles\"", "\"", 0, "rows_alone" },
+    { "the share is found again from what was told before", S, "    held = now;\n", "", 0, "pages" },
     { "lengths of many are read before the wait", S, "bool waited = p.b > $(two and 64 or 32);", "bool waited = p.b > 1000;", 0, "many" },
     { "nobody waits where there are many", S, "  if (waited) asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n", "", 0, "many" },
     { "lengths before the wait are no hints", ROWS, "ld.relaxed.gpu.global.s32", "ld.global.s32", 0, "pages" },
