@@ -9,11 +9,12 @@
 #include "verify/operands/random.h"
 #include <criterion/parameterized.h>
 
-#define SMS 7                   /* of the simulated H200: tiles are cut into up to 14 parts, or a block takes several */
-#define CASES (full() ? 28 : 4) /* of a row */
-#define SIX_EVERY 7             /* of these cases all six combinations are run and compared */
-#define ALONE_PAIRS 40000       /* scores of a case at most whose sequences are run beside NaN in the others, which are computed exactly */
-#define ROWS_MOST 300           /* query rows of a group of heads */
+#define SMS 7                    /* of the simulated H200: tiles are cut into up to 14 parts, or a block takes several */
+#define CASES (full() ? 28 : 16) /* of a row */
+#define SMALL_FROM 4             /* by default those from here on are small, and run once: 200 problems in a few seconds */
+#define SIX_EVERY 7              /* of the cases before all six combinations are run and compared */
+#define ALONE_PAIRS 40000        /* scores of a case at most whose sequences are run beside NaN in the others, which are computed exactly */
+#define ROWS_MOST 300            /* query rows of a group of heads */
 #define KEYS_MOST 700
 
 #define SECOND ",parts=3,combine=1"
@@ -116,8 +117,8 @@ static int32_t one_of(fa_random *r, const int32_t *list, int32_t n)
 
 /* Fewer queries than fill a tile, or more; keys that are no multiple of a block, as many as queries, or fewer; groups of any size. What
  * says by the cost how many parts there are has some where keys are many; even: and several tiles, whose rows are cut evenly. rest: more
- * tiles than SMs. */
-static fa_case make(const fa_problem *class, bool by_cost, bool even, bool rest, uint64_t seed)
+ * tiles than SMs. small: one tile, over four or five times so many keys, which are as few as are cut, or 0. */
+static fa_case make(const fa_problem *class, bool by_cost, bool even, bool rest, int32_t small, uint64_t seed)
 {
     static const int32_t groups[] = { 1, 1, 2, 3, 4, 5, 7, 8, 12, 16 }, batches[] = { 1, 1, 1, 2, 3 };
     fa_case c;
@@ -143,12 +144,23 @@ static fa_case make(const fa_problem *class, bool by_cost, bool even, bool rest,
             : fa_random_below(&r, 8) ? fa_random_within(&r, KEYS_MOST / 3, KEYS_MOST)
             : fa_random_below(&r, 2) ? p->sq
                                      : fa_random_within(&r, 1, p->sq);
+    if (small) {
+        p->b = p->hkv = 1;
+        p->hq = 1 + group % 4;
+        p->sq = fa_random_within(&r, 1, 16 / p->hq);
+        p->sk = fa_random_within(&r, 4 * small - 20, 5 * small);
+    }
     c.ragged.idle = c.ragged.idle < p->b ? c.ragged.idle : p->b - 1;
     fa_case_make_view(&c, &r, 6);
     for (int i = 0; i < FA_TENSORS; i++)
         if (c.layout[i] == FA_LAYOUT_REVERSED || c.layout[i] == FA_LAYOUT_FAR)
             c.layout[i] = seed % 2 ? FA_LAYOUT_HEADS : FA_LAYOUT_PADDED;
     return c;
+}
+
+static bool is_small(int at)
+{
+    return at >= SMALL_FROM && !full();
 }
 
 static void run_case(fa_context *ctx, const fa_config *config, const fa_case *c, int at)
@@ -163,7 +175,7 @@ static void run_case(fa_context *ctx, const fa_config *config, const fa_case *c,
     fa_config_print(text, sizeof text, config);
     cr_assert_eq(fa_plan_make(ctx, &c->problem, config, NULL, &plan), FA_OK, "%s, %s: %s", line, text, fa_last_error());
     cr_assert_eq(fa_trial_open(&t, ctx, c, FA_REFERENCE_ORACLE), FA_OK, "%s: %s", line, fa_last_error());
-    int runs = at % SIX_EVERY == 0 ? 6 : 1, mode = (int)(fa_random_mix(c->seed) % 6);
+    int runs = at % SIX_EVERY == 0 && !is_small(at) ? 6 : 1, mode = (int)(fa_random_mix(c->seed) % 6);
     for (int i = 0; i < runs; i++, mode = (mode + 1) % 6) {
         test_mode(mode % 2 ? SIM_LAZY : SIM_EAGER, schedules[mode / 2], c->seed);
         cr_expect_eq(fa_trial_run(t, plan, &v), FA_OK, "%s: %s\n%s", text, fa_last_error(), line);
@@ -172,7 +184,7 @@ static void run_case(fa_context *ctx, const fa_config *config, const fa_case *c,
         bits = v.bits;
     }
     const fa_problem *p = &c->problem;
-    bool few = (int64_t)p->b * p->hq * p->sq * p->sk <= ALONE_PAIRS;
+    bool few = !is_small(at) && (int64_t)p->b * p->hq * p->sq * p->sk <= ALONE_PAIRS;
     for (int32_t i = 0; few && i < fa_trial_sequences(t); i++)
         cr_expect_eq(fa_trial_alone(t, plan, i, &v), FA_OK, "%s: %s\n%s", text, fa_last_error(), line);
     fa_trial_close(t);
@@ -190,9 +202,10 @@ ParameterizedTest(int *number, split_parts, cases, .timeout = 900)
     cr_assert_eq(fa_problem_parse(&class, row->problem), FA_OK, "%s", fa_last_error());
     cr_assert_eq(fa_gen_config_parse(g, &config, row->config), FA_OK, "%s", fa_last_error());
     for (int at = 0; at < CASES; at++) {
-        int32_t parts = (int32_t)fa_config_get(&config, "parts", 0);
+        int32_t parts = (int32_t)fa_config_get(&config, "parts", 0), keys = (int32_t)fa_config_get(&config, "bc", 0);
         bool by_cost = parts <= 1 || parts == LAST_ROUND;
-        fa_case c = make(&class, by_cost, parts == 1 && at % 4 == 1, parts == LAST_ROUND, (uint64_t)(*number * 1000 + at));
+        fa_case c =
+            make(&class, by_cost, parts == 1 && at % 4 == 1, parts == LAST_ROUND, is_small(at) ? keys : 0, (uint64_t)(*number * 1000 + at));
         run_case(ctx, &config, &c, at);
     }
     fa_gen_close(g);

@@ -380,8 +380,8 @@ end
 local REREAD, REREAD_PIECES = 0.42, 0.8
 -- How much longer such rows take from memory, of tiles of few rows and of 32 and more. Of 90 timings over 40 MB.
 local PIECES, PIECES_MANY = 1.08, 1.2
--- Of blocks that are not in step, where all heads of a sequence are side by side: of two shapes of d = 112 on an H100 0.94 and 0.90 of the
--- time of one head after the other; of 32 heads, eight side by side, 1.01.
+-- Of blocks that are not in step, where all heads of a sequence are side by side: of two shapes of d = 112 and 8 heads on an H100 0.94 and
+-- 0.90 of the time of one head after the other; of 32 heads, eight side by side, 1.01.
 local LANES_MET = 0.93
 -- What the L2 keeps of K and V from one launch to the next, as gen/price.c has it.
 local KEPT, KEPT_MOST = 0.4, 0.5
@@ -512,7 +512,7 @@ function decode.stream(p, c, a, iteration, sq, boxed)
   local balance = math.max(0.02, math.min(1, tiles * iterations / share / blocks))
   local raced, slower = as_raced(p, a), 1
   if raced then
-    local met = c.kv_lanes > 1 and p.hkv == 8 and is_narrow(p) and tiles * c.kv_lanes > blocks and LANES_MET or 1
+    local met = c.kv_lanes > 1 and p.hkv > 1 and p.hkv <= 8 and is_narrow(p) and tiles * c.kv_lanes > blocks and LANES_MET or 1
     if pieces then slower = met * (c.br < 32 and PIECES or PIECES_MANY) * (a.hbm_gbs / 3000) ^ 0.45 end
     local kept = KEPT_MOST * math.max(0, math.min(1, 2 - kv / (KEPT * a.l2_bytes)))
     slower = slower * (1 - kept)
@@ -601,7 +601,9 @@ end
 decode.usual = { { 2, 1, 1 }, { 3, 1, 1 }, { 2, 2, 1 }, { 2, 2, 8 } }
 -- Beside them, of rows that are no whole lines: as many heads side by side as there are, so that lines are met by all.
 function decode.usual_dense(p)
-  if p.has_lengths or p.has_batch_invariant or p.hkv % 8 > 0 or not is_narrow(p) then return decode.usual end
+  if p.has_lengths or p.has_batch_invariant or p.hkv == 1 or p.hkv > 8 and p.hkv % 8 > 0 or not is_narrow(p) then
+    return decode.usual
+  end
   return { { 2, 1, 1 }, { 3, 1, 1 }, { 2, 1, 8 }, { 2, 2, 1 }, { 2, 2, 8 } }
 end
 -- The same over K and V of few bits, whose buffers are smaller. A row that ends within a line leaves the rest of it to the next head, and

@@ -144,7 +144,11 @@ struct Split {
   }
 };
 //| if c.kv_lanes > 1 then
-__device__ __forceinline__ int streams_of(const Params &p) { return min(LANES, $(all_heads) & -$(all_heads)); }
+// All heads of a sequence where they are no more than LANES.
+__device__ __forceinline__ int streams_of(const Params &p) {
+  const int heads = $(all_heads);
+  return heads <= LANES ? heads : min(LANES, heads & -heads);
+}
 //| else
 __device__ __forceinline__ int streams_of(const Params &) { return 1; }
 //| end
@@ -170,7 +174,7 @@ __device__ __forceinline__ Extent extent_of(const Params &p, int index) {
 }
 
 //|   local two = l.low and l.pdl  -- sequences of a lane that it knows before
-//|   local extent = two and "each <= 2 ? (i == first ? told.first : told.second)" or "each == 1 ? told"
+//|   local extent = two and "each <= 2 ? (i == first ? held.first : held.second)" or "each == 1 ? held"
 //|   if two then
 // Of a lane's two sequences.
 struct Extents {
@@ -187,14 +191,14 @@ struct Extents {
 };
 
 // Every warp finds its thread block's share for itself, without a barrier: each lane adds up consecutive sequences of its own, and the lane
-// whose sequences hold the beginning of the share tells the others by a shuffle. told: of the lane's sequences, where no lane has more than
+// whose sequences hold the beginning of the share tells the others by a shuffle. held: of the lane's sequences, where no lane has more than
 // two; nothing else is read then.
-__device__ __forceinline__ Split split_of(const Params &p, const Extents &told) {
+__device__ __forceinline__ Split split_of(const Params &p, const Extents &held) {
 //|   else
 // Every warp finds its thread block's share for itself, without a barrier: each lane adds up consecutive sequences of its own, and the lane
-// whose sequences hold the beginning of the share tells the others by a shuffle. told: of the lane's sequence, where no lane has two;
+// whose sequences hold the beginning of the share tells the others by a shuffle. held: of the lane's sequence, where no lane has two;
 // nothing else is read then.
-__device__ __forceinline__ Split split_of(const Params &p, const Extent &told) {
+__device__ __forceinline__ Split split_of(const Params &p, const Extent &held) {
 //|   end
   const int lane = threadIdx.x % 32, each = (p.b + 31) / 32, first = min(lane * each, p.b), last = min(first + each, p.b);
   Split s;
@@ -259,21 +263,21 @@ __device__ __forceinline__ Split split_of_launch(const Params &p, const Fetch &f
 //|   if l.pdl then
 //|     local known = two and "Extents" or "Extent"
 //|     local read = two and "Extents::of" or "extent_of"
-//|     local same = two and "now.is(told)" or "now.iterations == told.iterations && now.tiles == told.tiles"
+//|     local same = two and "now.is(held)" or "now.iterations == held.iterations && now.tiles == held.tiles"
   bool waited = p.b > $(two and 64 or 32);
   if (waited) asm volatile("griddepcontrol.wait;" ::: "memory");
-  $(known) told = waited ? $(known)$(two and "{{0, 0}, {0, 0}}" or "{0, 0}") : $(read)<true>(p, lane);
+  $(known) held = waited ? $(known)$(two and "{{0, 0}, {0, 0}}" or "{0, 0}") : $(read)<true>(p, lane);
   Split s;
 #pragma unroll 1
   while (true) {
-    s = split_of(p, told);
+    s = split_of(p, held);
     if (waited) break;
     fetch(s);
     asm volatile("griddepcontrol.wait;" ::: "memory");
     waited = true;
     const $(known) now = $(read)(p, lane);
     if (__all_sync(~0u, $(same))) break;
-    told = now;
+    held = now;
   }
 //|   else
   Split s = split_of(p, p.b <= 32 ? extent_of(p, lane) : Extent{0, 0});
