@@ -109,8 +109,9 @@ static const scale rows_of_rounds[] = { { 0, 1, 0 }, { 8, 3, 16 }, { 13, 0, 56 }
 /* Of KV heads: each number to 16, for it multiplies all tiles, and eighths of octaves to 128, up to which chips have a wave or two of
  * tiles; with more than 1024 every chip has several waves. */
 static const scale kv_heads[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 3, 15 }, { 7, 2, 39 }, { 10, 0, 51 } };
-/* Of few rows, whose tiles are as many as KV heads: eighths to 512. 264 of them, two waves of 132 SMs, are the last of a step. */
+/* Of few rows, whose tiles are as many as KV heads: eighths to 512; a step ends with the last tile of a wave over WAVE_SMS. */
 static const scale heads_of_few[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 3, 15 }, { 9, 2, 55 }, { 10, 0, 59 } };
+#define WAVE_SMS 132
 #define HEADS_STEPS 63 /* the last, of few rows that of more than some 12,000 */
 
 /* Gradients have no tiles to cut, and several rounds of them sooner. */
@@ -200,10 +201,17 @@ static ruler heads_ruler(const fa_problem *p)
     return rows_of(p) <= FA_FEW_ROWS ? RULER(heads_of_few) : RULER(kv_heads);
 }
 
+static bool is_of_few(ruler r)
+{
+    return r.part == heads_of_few;
+}
+
 static uint32_t heads_step(int64_t n, ruler r)
 {
-    const int64_t most = (int64_t)1 << 31;
+    const int64_t most = (int64_t)1 << 31, before = (n - 1) / WAVE_SMS * WAVE_SMS; /* tiles of the waves before the last */
     uint32_t step = step_of(n < most ? n : most, r);
+    if (is_of_few(r) && n <= 512 && value_of(step, r) <= before)
+        step++;
     return step < HEADS_STEPS ? step : HEADS_STEPS;
 }
 

@@ -381,8 +381,9 @@ local REREAD, REREAD_PIECES = 0.42, 0.8
 -- How much longer such rows take from memory, of tiles of few rows and of 32 and more. Of 90 timings over 40 MB.
 local PIECES, PIECES_MANY = 1.08, 1.2
 -- Of blocks that are not in step, where all heads of a sequence are side by side: of two shapes of d = 112 and 8 heads on an H100 0.94 and
--- 0.90 of the time of one head after the other; of 32 heads, eight side by side, 1.01.
-local LANES_MET = 0.93
+-- 0.90 of the time of one head after the other, of three of d = 80 to 144 and 3 to 7 heads on an H200 0.88 to 0.92; of 32 heads, eight side
+-- by side, 1.01. They are fast with fewer bytes under way. Few tiles are cut evenly, and in step without.
+local LANES_MET, LANES_BYTES = 0.88, 40960
 -- What the L2 keeps of K and V from one launch to the next, as gen/price.c has it.
 local KEPT, KEPT_MOST = 0.4, 0.5
 
@@ -510,15 +511,16 @@ function decode.stream(p, c, a, iteration, sq, boxed)
   local seconds = kv / (a.hbm_gbs * 1e9)
   local flight = c.bk * c.key_warps * math.min(heads, p.hkv) * row * (c.stages - 1) * c.ctas
   local balance = math.max(0.02, math.min(1, tiles * iterations / share / blocks))
-  local raced, slower = as_raced(p, a), 1
+  local raced, slower, enough = as_raced(p, a), 1, heads > 1 and 24576 or 49152
   if raced then
-    local met = c.kv_lanes > 1 and p.hkv > 1 and p.hkv <= 8 and is_narrow(p) and tiles * c.kv_lanes > blocks and LANES_MET or 1
-    if pieces then slower = met * (c.br < 32 and PIECES or PIECES_MANY) * (a.hbm_gbs / 3000) ^ 0.45 end
+    local met = c.kv_lanes > 1 and p.hkv > 1 and p.hkv <= 8 and is_narrow(p) and tiles * 2 > blocks
+    if met then enough = LANES_BYTES end
+    if pieces then slower = (met and LANES_MET or 1) * (c.br < 32 and PIECES or PIECES_MANY) * (a.hbm_gbs / 3000) ^ 0.45 end
     local kept = KEPT_MOST * math.max(0, math.min(1, 2 - kv / (KEPT * a.l2_bytes)))
     slower = slower * (1 - kept)
   end
   local walked = math.min(keys, share * c.bk * c.key_warps)
-  local under_way = math.min(1, flight / (heads > 1 and 24576 or 49152))
+  local under_way = math.min(1, flight / enough)
   local stream = slower * seconds * apart(p, c, a, low_bits(p, a.cc), walked, kv) / under_way / balance ^ 0.83
   local compute = share * c.sm_shares * iteration / (a.clock_ghz * 1e9)
   local efficiency = math.min(2, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)

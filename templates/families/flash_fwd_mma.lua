@@ -32,6 +32,8 @@ local LONE_COPY = 8
 local LONE_WAIT = 800
 -- Two tiles of packed rows to a head, whose keys are no whole lines: 1.24 to 1.55 times the price, six races of four shapes on both chips.
 local BOTH_TILES = 0.8
+-- Tiles after those that two blocks of each SM have, which are alone: 1.02 to 1.1 of the price, where fewer take 0.85 to 0.95. Six shapes.
+local AFTER_TWO = 0.93
 local function in_sectors(p) return p.d * p.bytes % 32 == 0 and p.dv * p.bytes % 32 == 0 end
 
 -- Q and K are integers of 8 bits, V and P have 16: int8_mma.
@@ -206,6 +208,10 @@ return masked {
     local beside = a.has_wgmma
     local both = beside and c.pack > 0 and not p.has_lengths and c.br == 64 and (p.d % 64 > 0 or p.dv % 64 > 0)
       and (p.sq * (p.hq // p.hkv) + 63) // 64 == 2 and BOTH_TILES or 1
+    if beside and c.br == 64 and p.dv > 128 and p.dv % 64 > 0 and not p.has_lengths and p.sq * (p.hq // p.hkv) <= 64
+      and tiles > 2 * a.sm_count and tiles <= 4 * a.sm_count then
+      both = AFTER_TWO
+    end
     return {
       rows = c.br, cols = c.bc,
       matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8 * more,

@@ -279,6 +279,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       local list, group, queries = {}, p.hq // p.hkv, around(p)
       local rows = p.sq * group
       local in_lines, under_way = p.d % 64 == 0 and p.dv % 64 == 0, UNDER_WAY
+      local in_atoms = p.d % 32 == 0 and p.dv % 32 == 0 and not in_lines and not p.has_lengths
       -- The values of a config of whole tiles, but for those of `with`.
       local function together(at, with)
         local to = {}
@@ -305,7 +306,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       local function add(at, with)
         local to, short = together(at, with), not at.feeder and a.has_wgmma -- tiles of mma.sync are for short launches then
         to.parts, to.combine = short and 0 or parts(to), "second_kernel"
-        if to.parts > 0 and to.box and to.box < 64 then return end
+        if to.parts > 0 and to.box and to.box < 64 and not (in_atoms and to.br == 64) then return end
         list[#list + 1] = to
         -- The price says which. Of more than a round, and of the highest tiles, a launch has time to find out.
         if to.parts > 0 and to.br < 256 and not last_round(to) then
@@ -369,6 +370,10 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
             -- Few products to a block of keys: then a third block is under way.
             if at.br == 64 and at.bc == 64 and at.ctas == 1 then
               if not in_lines and rows <= FEW_ROWS and 256 * p.d * 5 >= under_way * 4 then add(at, with) end
+              -- Whole atoms of 64 bytes, which no two heads share: boxes of as many.
+              for _, bc in ipairs(in_atoms and rows <= FEW_ROWS and at.box == 64 and { 64, 80 } or {}) do
+                add(at, { ahead = 0, grid = with.grid, feeder = 40, q_bufs = 1, rescale = rescale, bc = bc, box = 32 })
+              end
               with.stages_k, with.stages_v = 3, 3
             end
             add(at, with)
