@@ -230,9 +230,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| end
     fence_barrier_init();
   }
-//| if pr.own_tables then
-  make_lines(p, shared);
-//| end
 //| if c.cluster > 1 then
   cluster_sync();
 //| else

@@ -352,14 +352,12 @@ return masked {
       grid = ("sq/%d hq b%s"):format(c.br * c.cluster, l.parts and " 8" or ""),  -- 8: parts of a tile at most
       per_sm = c.grid > 0 and c.ctas or 0, counter = c.grid == c.named.grid.persistent and 1 or 0, pdl = 1,
     } }
-    if l.masks and not edges.own_tables(p, l) then
-      table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = "sms 4", pdl = 1 })
-    end
+    if l.masks then table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = "sms 4", pdl = 1 }) end
     return steps
   end,
 
   workspace = function(p, c, a, l)
-    if l.masks then return (edges.own_tables(p, l) and "counters, " or "") .. mask_places.lines(p, c) end
+    if l.masks then return mask_places.lines(p, c) end
     return split.workspace(p, l.o_regs * 2)
   end,
 
@@ -369,7 +367,7 @@ return masked {
       .. values.sequences .. values.strides .. values.strides_of_lse .. values.dropout .. values.scores .. values.seen
       .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
       .. (p.has_pages and l.joined and "joined " or "")
-      .. (l.masks and "mask_lines " or "") .. (edges.own_tables(p, l) and "workspace " or "")
+      .. (l.masks and "mask_lines " or "")
       .. (l.staged and #l.staged.maps > 0 and "boxed " or "")
   end,
 
@@ -482,6 +480,6 @@ return masked {
       share = share,
       regs = l.regs,
     }
-    return l.masks and not edges.own_tables(p, l) and { { bytes = 65536, latency = 3000 }, own } or own
+    return l.masks and { { bytes = 65536, latency = 3000 }, own } or own
   end,
 }

@@ -239,10 +239,6 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
   TileOrder order(p, smem);
 //|   elseif pr.has_mask and not l.split then
   grid_wait();  // ranges are found of what the program reads
-//|     if pr.own_tables then
-  if (lane == 0) wait_for_lines(p);
-  __syncwarp();
-//|     end
 //|   end
 //|   local total, tile = "p.total", "tile_of(p, tile)"
 //|   if l.pieces then
@@ -288,9 +284,6 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|     end)
 //|   end
   grid_over();
-//|   if pr.own_tables then
-  if (lane == 0) leave_lines(p);
-//|   end
   publish({-1, 0, 0, 0$(l.pieces and ", 0" or "")});
 }
 //| end
