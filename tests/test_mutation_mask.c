@@ -96,7 +96,7 @@ static const score_fault faults[] = {
     { "copies are not waited for", "wgmma_seen", W, "      mbarrier_arrive_copied(", "      mbarrier_arrive(" },
     { "a stage is filled while it is read", "wgmma_seen", W, "      mbarrier_wait(mask_empty(smem, masks.at), masks.parity ^ 1);\n", "" },
     { "a stage is read while it is filled", "wgmma", C,
-      "        mbarrier_wait(mask_full(smem, masks.at), masks.parity);\n        if (code_is", "        if (code_is" },
+      "        mbarrier_wait(mask_full(smem, masks.at), masks.parity);\n        if (cuts", "        if (cuts" },
     { "what a warpgroup does not see at all", "wgmma_skips", C, "s[i] = own == CODE_HIDDEN ? -infinity() : s[i];", "s[i] = s[i];" },
     { "the line of the tile's first rows for that of a warpgroup's", "wgmma_runs", M, "where.row + 64 * ((int)threadIdx.x % 32);",
       "where.row;" },
