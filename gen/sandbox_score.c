@@ -106,8 +106,7 @@ static const char *const words[WHATS] = {
     "mask_staged", "mask_fill_tables", "sink"
 };
 
-/* n: which of what is read ahead, or of what a mask is staged in. packed: of classes, that entries of tables are at hand. backward: for
- * members that the lines of BEND read. */
+/* n: which of what is read ahead, or of what a mask is staged in. backward: for members that the lines of BEND read. */
 static void write(fa_text *out, const printed *of, what w, bool packed, bool backward, int n)
 {
     const fa_score_kernel *k = &of->kernel;
@@ -168,10 +167,10 @@ static void write(fa_text *out, const printed *of, what w, bool packed, bool bac
         fa_score_tiles_print_fill(out, &of->tiles, "Params");
         break;
     case MASK_CLASS:
-        fa_score_tiles_print_class(out, &of->tiles, packed);
+        fa_score_tiles_print_class(out, &of->tiles);
         break;
     case MASK_CLASSES:
-        fa_score_tiles_print_classes(out, &of->tiles, &of->conditions, packed);
+        fa_score_tiles_print_classes(out, &of->tiles, &of->conditions);
         break;
     case MASK_COLUMN:
         fa_score_staged_column(out, &of->staged, &of->tiles, packed, n);

@@ -184,7 +184,7 @@ static void print_function(fa_text *t, const char *head, void (*body)(fa_text *,
 
 static void body_class(fa_text *t, const masked *m)
 {
-    fa_score_tiles_print_class(t, &m->plan, false);
+    fa_score_tiles_print_class(t, &m->plan);
 }
 
 static void body_keys(fa_text *t, const masked *m)

@@ -24,7 +24,6 @@ typedef struct writer {
     fa_text *out;
     const fa_score_tiles *t;
     bool needed[FA_SCORE_ROOM], parts[FA_SCORE_ROOM]; /* parts: its interval comes of its arguments */
-    bool near;                                        /* entries of tables are at hand */
 } writer;
 
 static const fa_score_node *node_of(const fa_score_tiles *t, int node)
@@ -110,14 +109,9 @@ static void write_by_side(writer *w, int node, bool keys)
     if (table->set)
         fa_text_fmt(w->out, "  unsigned long long set%d = 0;\n", node);
     fa_text_str(w->out, side->by_h ? "  for (int h = h0; h <= h1; h++) {\n" : "  {\n");
-    if (w->near)
-        fa_text_fmt(w->out, "    const int *const of = near_%s + %d;\n    const int first = -%s;\n", which, table->at,
-                    keys ? "from" : "(i0 / 64)");
-    else {
-        fa_text_fmt(w->out, "    const int *const of = (const int *)p.mask_%s + %d;\n", which, table->at);
-        fa_text_fmt(w->out, "    const long long first = (long long)(%s%s) * score_steps(p.%s);\n", side->by_b ? "t.b" : "0",
-                    side->by_h ? " * p.hq + h" : "", keys ? "sk" : "sq");
-    }
+    fa_text_fmt(w->out, "    const int *const of = (const int *)p.mask_%s + %d;\n", which, table->at);
+    fa_text_fmt(w->out, "    const long long first = (long long)(%s%s) * score_steps(p.%s);\n", side->by_b ? "t.b" : "0",
+                side->by_h ? " * p.hq + h" : "", keys ? "sk" : "sq");
     /* Four at a time, the last more than once, so that they are under way together. */
     fa_text_fmt(w->out, "    const int end = %c1 / %d;\n    for (int n = %c0 / %d; n <= end; n += 4)\n#pragma unroll\n", x,
                 FA_SCORE_TABLE_STEP, x, FA_SCORE_TABLE_STEP);
@@ -235,9 +229,9 @@ static void write_needed(writer *w)
     }
 }
 
-void fa_score_tiles_print_class(fa_text *out, const fa_score_tiles *t, bool near)
+void fa_score_tiles_print_class(fa_text *out, const fa_score_tiles *t)
 {
-    writer w = { .out = out, .t = t, .near = near };
+    writer w = { .out = out, .t = t };
     mark(&w, t->mask);
     write_needed(&w);
     fa_text_fmt(out, "  return c%d.lo > 0 ? 2 : c%d.hi > 0 ? 1 : 0;\n", t->mask, t->mask);
@@ -250,9 +244,9 @@ static void print_all(fa_text *out, const char *name, const int16_t *truth, int 
         fa_text_fmt(out, "  %s = score_min(%s, c%d);\n", name, name, truth[k]);
 }
 
-void fa_score_tiles_print_classes(fa_text *out, const fa_score_tiles *t, const fa_score_conditions *c, bool near)
+void fa_score_tiles_print_classes(fa_text *out, const fa_score_tiles *t, const fa_score_conditions *c)
 {
-    writer w = { .out = out, .t = t, .near = near };
+    writer w = { .out = out, .t = t };
     for (int k = 0; k < c->solved; k++)
         mark(&w, c->of_solved[k]);
     for (int k = 0; k < c->rest; k++)

@@ -8,12 +8,11 @@
 #define FA_GEN_SCORE_PRINT_TILES_H
 #include "conditions.h"
 
-/* h0, h1, i0, i1, j0, j1: an int, 0 empty, 1 partial, 2 full. near: of queries that one entry of their table has, and with h0 = h1; also
- * near_queries, that entry, and near_keys, entries beginning with number `from` of theirs, const int * both. No table is read. */
-void fa_score_tiles_print_class(fa_text *out, const fa_score_tiles *t, bool near);
+/* h0, h1, i0, i1, j0, j1: an int, 0 empty, 1 partial, 2 full. */
+void fa_score_tiles_print_class(fa_text *out, const fa_score_tiles *t);
 
 /* The same of conditions, some of which are solved: the class of the rest, and 4 times that of the solved ones. */
-void fa_score_tiles_print_classes(fa_text *out, const fa_score_tiles *t, const fa_score_conditions *c, bool near);
+void fa_score_tiles_print_classes(fa_text *out, const fa_score_tiles *t, const fa_score_conditions *c);
 
 /* h0, h1, i0, i1 where bounds are those of keys, h0, h1, j0, j1 where of queries: "return {lo, hi, full_lo, full_hi};", inside 0 to sk - 1
  * or sq - 1; nothing is seen where lo > hi, and none of the tile is known to be seen by all where full_lo > full_hi. Bounds of a part of

@@ -24,19 +24,12 @@ edges.marked = marked
 local function tables(p) return has_mask(p) and p.score.tables or nil end
 local function lacks_tables(p) return tables(p) and p.has_no_workspace end
 function edges.tables(p) return not lacks_tables(p) and tables(p) or nil end
--- Whether a kernel that finds lines of blocks makes what it needs of them itself: no one else reads values of rows, or of keys, alone.
-function edges.own_tables(p, l)
-  local text = edges.tables(p)
-  return text and l and l.masks and l.masks.brings and not text:find("mask_pairs") or false
-end
--- The numbers of an entry, 0 where there is no such table.
-function edges.entry(p, side) return tonumber(edges.tables(p):match("mask_" .. side .. " int32 [^,]* (%d+)") or 0) end
 -- Whether a kernel before fills them. Where all pairs of a tile are alike to the mask, intervals are numbers, and what arrays hold is read.
 function edges.fills(p, l)
   local text = edges.tables(p)
   if not text then return false end
   local alike = l and l.masks and not l.masks.brings
-  return not edges.own_tables(p, l) and not (alike and not text:find("mask_keys") and not text:find("mask_queries"))
+  return not (alike and not text:find("mask_keys") and not text:find("mask_queries"))
 end
 -- Bounds of the keys that rows see; where they are exact they tell hidden pairs by themselves, else blocks of keys are asked one by one.
 function edges.bounds(p) return walks(p) and not lacks_tables(p) end

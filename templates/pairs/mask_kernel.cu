@@ -6,7 +6,6 @@
 //| for _, line in ipairs(p.score.mask_fill_tables()) do
 $(line)
 //| end
-//| if not pr.own_tables then
 //| -- Matrices are read at the rate of memory: four blocks of an SM are there at once.
 //| local blocks = include("pairs/edges.lua").tables(p):find("mask_pairs") and ", 4" or ""
 extern "C" __global__ void __launch_bounds__(256$(blocks)) fa_mask_tables(const __grid_constant__ Params p) {
@@ -16,4 +15,3 @@ extern "C" __global__ void __launch_bounds__(256$(blocks)) fa_mask_tables(const 
   if (p.sq <= 0 || p.sk <= 0) return;  // no pair is asked, and tables have no room, though arrays have an element
   score_fill_tables(p, (int)($(wk.block) * 8 + threadIdx.x / 32), (int)$(wk.blocks) * 8, (int)(threadIdx.x % 32));
 }
-//| end

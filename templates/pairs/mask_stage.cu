@@ -2,12 +2,10 @@
 //| -- mask_stage: what is left of a score program's mask in a kernel that finds its parts in shared memory, of the layout l.masks.
 //|
 //| local loops = include "pairs/loops.cu"
-//| local edges = include "pairs/edges.lua"
 //| local layouts = include "pairs/layouts.lua"
 //|
 //| return function(pr, p, l)
 //|   pr.masks = l.masks
-//|   pr.own_tables = edges.own_tables(p, l)
 //|   pr.brings_mask = l.masks and l.masks.brings
 //|   -- A warpgroup lets pass what it sees nothing of. Beside the next tile's first scores it does not, nor where two share a tile: they
 //|   -- see nearly the same.

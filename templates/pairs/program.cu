@@ -144,16 +144,14 @@ __device__ __forceinline__ MaskEnds mask_ends(const Params &p, const ScoreTile &
 //|     end
 //|     if edges.scans(p) or pr.marked then
 // What the mask is on these queries and keys j0 to j1: 0 hides all pairs, 2 leaves all, 1 whatever else.
-//|       local near = pr.own_tables and ", const int *near_queries, const int *near_keys, int from" or ""
-__device__ __forceinline__ int mask_class(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1, int j0, int j1$(near)) {
-//|       print_lines(program.mask_class(pr.own_tables))
+__device__ __forceinline__ int mask_class(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1, int j0, int j1) {
+//|       print_lines(program.mask_class())
 }
 //|     end
 //|     if pr.ends_in_part then
 // The same of the conditions that are not solved, and 4 times that of those that are.
-//|       local near = pr.own_tables and ", const int *near_queries, const int *near_keys, int from" or ""
-__device__ __forceinline__ int mask_classes(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1, int j0, int j1$(near)) {
-//|       print_lines(program.mask_classes(pr.own_tables))
+__device__ __forceinline__ int mask_classes(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1, int j0, int j1) {
+//|       print_lines(program.mask_classes())
 }
 //|     end
 //|     if not has_score then return end

@@ -11,35 +11,25 @@
 //|   function pr.mask_blocks()
 //|     if not pr.scans then return end
 //|     local keys = 1024
-//|     -- Entries of tables that are at hand: as parameters, and as arguments.
-//|     local near_type = pr.own_tables and ", const int *near_queries, const int *near_keys, int first" or ""
-//|     local near = pr.own_tables and ", near_queries, near_keys, first" or ""
 //|     if not (pr.masks and pr.ends_in_part) then
 
 // What the program's mask is on `blocks` blocks of keys and rows `from` to `end`, of heads from `head` on: 0 hides all pairs, 2 none, 1 maybe
 // some.
-//|       if pr.own_tables then
-__device__ __forceinline__ int class_of_rows(const Params &p, const Sequence &sequence, int head, int from, int end,
-                                             int block$(near_type)) {
-  constexpr int blocks = 1;
-//|       else
 __device__ __forceinline__ int class_of_rows(const Params &p, const Sequence &sequence, int head, int from, int end, int block,
                                              int blocks = 1) {
-//|       end
   const ScoreTile t = score_tile(p, sequence, head);
   const int most = max(sequence.sq() - 1, 0), key = block * BC, last_key = min(key + blocks * BC, t.sk) - 1;
-  return mask_class(p, t, head, $(pr.last_head("head")), min(query_of(p, from), most), min(query_of(p, end), most), key, last_key$(near));
+  return mask_class(p, t, head, $(pr.last_head("head")), min(query_of(p, from), most), min(query_of(p, end), most), key, last_key);
 }
 //|     end
 //|     if pr.ends_in_part and pr.masks then
 
 // What conditions of the program's mask that are not solved are on a block of keys and rows `from` to `end`: 0 hides all pairs, 2 none, 1 maybe
 // some; and 4 times that of those that are solved.
-__device__ __forceinline__ int classes_of_rows(const Params &p, const Sequence &sequence, int head, int from, int end,
-                                               int block$(near_type)) {
+__device__ __forceinline__ int classes_of_rows(const Params &p, const Sequence &sequence, int head, int from, int end, int block) {
   const ScoreTile t = score_tile(p, sequence, head);
   const int most = max(sequence.sq() - 1, 0), key = block * BC, last_key = min(key + BC, t.sk) - 1;
-  return mask_classes(p, t, head, $(pr.last_head("head")), min(query_of(p, from), most), min(query_of(p, end), most), key, last_key$(near));
+  return mask_classes(p, t, head, $(pr.last_head("head")), min(query_of(p, from), most), min(query_of(p, end), most), key, last_key);
 }
 //|     end
 //|     if pr.masks then return end  -- what a kernel before finds is read, pairs/mask_lines.cu

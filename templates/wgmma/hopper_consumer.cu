@@ -307,22 +307,28 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
 //| if pr.masks then
       const int own = code >> wg & CODE_EDGE;
-      if (!__any_sync(~0u, ($(pr.brings_mask and "code & CODE_STAGED | " or "")own) != 0)) return;
 //|   if pr.brings_mask then
-      if (code_has(code, CODE_STAGED)) {
+      // Votes side by side: none waits for another.
+      const bool staged = code_has(code, CODE_STAGED), cuts = code_has(code, CODE_CUT << wg), hides = code_has(code, CODE_HIDDEN << wg);
+      if (!staged && !cuts && !hides) return;
+      if (staged) {
         mbarrier_wait(mask_full(smem, masks.at), masks.parity);
-        if (code_is(code, wg, CODE_CUT))
+        if (cuts && !hides)
           hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg$(pr.rows_argument));
         release_mask();
       }
+//|   else
+      if (!__any_sync(~0u, own != 0)) return;
 //|   end
+//|   local hides = pr.brings_mask and "hides && !cuts" or "code_is(code, wg, CODE_HIDDEN)"
+//|   local cuts = pr.brings_mask and "cuts" or "code_has(code, CODE_CUT << wg)"
       // By selects: beside a branch that has no scores the others would be copied.
-      if (code_is(code, wg, CODE_HIDDEN)) {
+      if ($(hides)) {
 #pragma unroll
         for (int i = 0; i < NS; i++) s[i] = own == CODE_HIDDEN ? -infinity() : s[i];
       }
 //|   if pr.keeps_ends then
-      if (code_has(code, CODE_CUT << wg)) {
+      if ($(cuts)) {
         // Of the rows of this warp some may see all of it.
         bool cut = false;
 #pragma unroll
@@ -331,7 +337,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         if (__any_sync(~0u, cut)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
       }
 //|   else
-      if (code_has(code, CODE_CUT << wg)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+      if ($(cuts)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
 //|   end
     };
 //| else
