@@ -334,7 +334,6 @@ return masked {
       local makes = p.score and p.score.has_score
       l.cuts = l.joins and "joins" or l.besides and "besides" or l.tanh_by_fma and "tanh" or not makes and "plain" or l.held and "held"
         or l.relative and p.score.slopes and "slopes" or "scores"
-      l.one = p.score and l.adds_tile and (l.cuts == "held" or l.cuts == "scores") and not l.ahead and not l.q_lent
     end
     return l
   end,

@@ -20,8 +20,6 @@ return function(p, c, l)
   l.fades_soon = l.fades and p.d + p.dv >= 256
   -- Elements of 16 bits for each pair, of the program's only array, are read while products are on their way.
   local tile = l.staged and #l.staged.lines == 0 and #l.staged.tiles == 1 and l.staged.tiles[1]
-  -- What is all that is added to a product: of a hidden pair it is -inf, so that blocks which are cut have the text of others.
-  l.adds_tile = tile and p.score.adds == tile.of.node and tile.of.by_row and not tile.of.wide
   -- Scores are at most so many units: a row whose m is not far below keeps it. P in fp16 could not follow, nor can a sink, or parts.
   local plain = p.dtype == "bf16" and not p.has_lengths and not c.parts and not p.score.has_sink
   l.most = l.relative and plain and p.score.most

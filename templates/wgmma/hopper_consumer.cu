@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.cuts? l.fades? l.grouped? l.held? l.masked l.o_in_q l.one?"
+//| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.cuts? l.fades? l.grouped? l.held? l.masked l.o_in_q"
 //| needs "l.once? l.parts? l.pingpong l.q_lent l.reads_twice? l.relative l.reverses? l.skip_late l.split? l.staged? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local of_slot = l.reverses and ", tiles.slot.at" or ""
@@ -373,11 +373,8 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
 //| if l.held then
     // Of a later block, while its products are on their way: the elements that are added to them.
-    auto hold_next = [&]($(l.one and "int block, " or "")u32 (&held)[NS / 2]) {
+    auto hold_next = [&](u32 (&held)[NS / 2]) {
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
-//|   if l.one then
-      if (!($(whole))) hide_added(p, sequence, wg_row + warp_row, block, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
-//|   end
       hold_tile(held, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
       release_stage();
     };
@@ -430,13 +427,8 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|   local at, brought = "smem + SMEM_SCORE + stages.at * SCORE_STAGE", ({ joins = ", u32 from", besides = ", float2 far" })[l.cuts] or ""
 //|   if l.cuts == "held" then brought = ", const u32 (&held)[NS / 2]" end
 //|   if l.cuts == "scores" or l.cuts == "held" or l.cuts == "slopes" then
-//|     if l.one then
-    // Products of a block become scores, -inf of hidden pairs.
-    auto make_scores = [&](int block$(brought)) {
-//|     else
     // Products of a block become $(relative and "exponents relative to the rows' m" or "scores"). whole: no mask cuts it.
     auto make_scores = [&](int block, bool whole$(brought)) {
-//|     end
 //|     if l.cuts == "slopes" then
       apply_exponent(s, p, sequence, scored, state, $(row), block, t, whole);
 //|     elseif l.cuts == "held" then
@@ -445,9 +437,6 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|       if pr.staged then
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
 //|       end
-//|       if l.one then
-      if (!is_whole(block)) hide_added(p, sequence, wg_row + warp_row, block, $(stage), wg);
-//|       end
 //|       indented(6, pr.scoring_by, "whole", arguments, pr.reads_ahead or pr.staged)
 //|       if pr.staged then
       release_stage($(leaves));
@@ -455,7 +444,6 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|     end
     };
 //|   end
-//|   if not l.one then
 //|   local makes = relative and "exponents relative to the rows' m" or l.cuts == "joins" and "exponents" or "scores"
     // Of a block that is cut, or whose rows may move: $(makes), and -inf of hidden pairs.
 //|   if l.cuts == "tanh" then
@@ -486,7 +474,6 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|   end
     };
 //|   end
-//|   end
 //| end
 //| if l.fades then
     // Whether of a block all probabilities may be 0.
@@ -500,7 +487,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     if (keys.loaded_hi >= keys.loaded_lo) {
 //| include "wgmma/hopper_prologue.cu"
 
-//| include(l.one and "wgmma/hopper_one_loop.cu" or l.cuts and "wgmma/hopper_cut_loop.cu" or "wgmma/hopper_main_loop.cu")
+//| include(l.cuts and "wgmma/hopper_cut_loop.cu" or "wgmma/hopper_main_loop.cu")
 
 //| include "wgmma/hopper_epilogue.cu"
     }

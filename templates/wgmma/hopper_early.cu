@@ -1,4 +1,4 @@
-//| needs "c.bc l.cuts? l.one?"
+//| needs "c.bc l.cuts?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a whole block of rows that all stay: no maxima, half of its exponentials while the P V before is under way ----
 //| -- What the blocks of a way need for that besides, and how the four at 4n become probabilities.
@@ -13,7 +13,6 @@
 //| elseif l.cuts == "tanh" then
 //|   with, four = "const TanhByFma &by", "exponentials(s, n, state, shift, by)"
 //| end
-//| if l.one then with = "const float (&shift)[2], float scale_log2" end
 //| local shift = l.cuts == "tanh" and "near_shift(state[%d].m)" or "state[%d].m" .. beside
 //| if l.cuts == "joins" or l.cuts == "besides" then include "pairs/joined.cu" end
 //| if l.cuts == "tanh" then
@@ -44,7 +43,7 @@ constexpr int EARLY = NS / $(l.cuts == "joins" and c.bc >= 128 and 16 or 8);  //
 __device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&state)[2], $(with)) {
 //| if l.cuts == "joins" then
   float2 above = load_shared_float2(from);
-//| elseif not l.one then
+//| else
   const float shift[2] = {$(shift:format(0)), $(shift:format(1))};
 //| end
 #pragma unroll
@@ -53,7 +52,7 @@ __device__ __forceinline__ void early_exponentials(float (&s)[NS], RowState (&st
 __device__ __forceinline__ void other_exponentials(float (&s)[NS], u32 (&a)[NS / 2], RowState (&state)[2], $(with)) {
 //| if l.cuts == "joins" then
   float2 above = load_shared_float2(from + EARLY * 32);
-//| elseif not l.one then
+//| else
   const float shift[2] = {$(shift:format(0)), $(shift:format(1))};
 //| end
 #pragma unroll

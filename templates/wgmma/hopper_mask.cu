@@ -1,7 +1,6 @@
-//| needs "l.besides? l.cuts? l.fades? l.held? l.one? l.relative"
+//| needs "l.besides? l.cuts? l.fades? l.held? l.relative"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the mask, between S and the row maxima ----
-//| if not l.one then
 // How many of the columns 8n and 8n + 1 lie below x, no more than 0 where x is: a thread holds these of a row.
 __device__ __forceinline__ int columns_below(int x) { return x / 8 * 2 + min(x % 8, 2); }
 // The lowest n bits, all or none where n is beyond.
@@ -25,7 +24,6 @@ template <int NS>
 __device__ __forceinline__ void apply_mask(float (&s)[NS], const Params &p, const Sequence &sequence$(scored), int row, int block, int t) {
 //| indented(2, pr.hide, "wgmma", "s", "-infinity()")
 }
-//| end
 //| if pr.of_pairs and not pr.masks then
 //|   if not l.cuts or l.cuts == "scores" then
 

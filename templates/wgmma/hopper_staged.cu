@@ -1,4 +1,4 @@
-//| needs "c.bc c.cluster l.begins? l.cuts? l.held? l.one? l.persistent l.reads_twice? l.staged"
+//| needs "c.bc c.cluster l.begins? l.cuts? l.held? l.persistent l.reads_twice? l.staged"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local program = p.score
 //| local shared = c.cluster > 1  -- blocks of a cluster have rows of their own
@@ -271,29 +271,6 @@ __device__ __forceinline__ void load_tile$(node)(const Params &p, const TensorMa
 //|   if tile.swizzled then
   }
 //|   end
-}
-//| end
-//| if l.one then
-//|   local tile = l.staged.tiles[1]
-//|   local node, least = tile.node, tile.of.bf16 and 0xff80 or 0xfc00
-//|   local to = tile.swizzled and ("tile_place%d(tile_row, column * 2)"):format(node) or ("tile_row * %d + column * 2"):format(tile.pitch)
-// Elements of pairs that the mask hides become -inf, of the warp's sixteen rows: query `row` on. Where the copy engine writes next.
-__device__ __forceinline__ void hide_added(const Params &p, const Sequence &sequence, int row, int block, u32 stage, int wg) {
-  const int own = threadIdx.x % 32 / 2, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16 + own;
-  const int query = query_of(p, row + own), lo = $(pr.first_key("query")) - block * BC, hi = $(pr.last_key("query")) - block * BC;
-#pragma unroll 1
-  for (int column = threadIdx.x % 2 * 8; column < BC; column += 16) {
-    if ($(pr.seen("column", "lo", "hi - 7"))) continue;
-    auto hide = [&](u32 two, int at) {
-      const u32 below = $(pr.unseen("at", "lo", "hi")) ? $(least)u : two & 0xffff;
-      return ($(pr.unseen("at + 1", "lo", "hi")) ? $(least << 16)u : two & 0xffff0000u) | below;
-    };
-    const u32 at = stage + $(tile.at) + $(to);
-    const uint4 x = load_shared_x4(at);
-    store_shared(at, make_uint4(hide(x.x, column), hide(x.y, column + 2), hide(x.z, column + 4), hide(x.w, column + 6)));
-  }
-  __syncwarp();
-  fence_async();
 }
 //| end
 // Where a block's tile is is looked up each time, so that no register holds it: they are few here.
