@@ -22,6 +22,7 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define SPLIT_TILES 512     /* and no more tiles of FA_FEW_ROWS rows: near to two rounds of tiles twice as high on 132 SMs */
 #define SPLIT_QUERIES 128   /* with lengths: fewer leave a tile of one head half empty */
 #define SPLIT_LONG 8192     /* with lengths: cut tiles of d = 128 lost over 2k keys and won over 8k, but for full batches */
+#define LONG_DIAGONAL 4    /* times as many keys as queries: tiles under a diagonal are nearly as long as each other */
 #define SPLIT_SQUARE 192    /* nor that many, three quarters of one such round, where keys are no more than queries */
 #define SPLIT_LAST 1024     /* nor that many without a mask, some four rounds of tiles twice as high, of which the last is cut alone, */
 #define LAST_KEYS 1024      /* over as many keys or more */
@@ -459,7 +460,8 @@ bool fa_problem_splits(const fa_problem *in)
         return false; /* whatever stands for its bucket */
     p = representative(&p);
     int64_t all = rows_of(&p), most = p.sk > p.sq ? SPLIT_TILES : SPLIT_SQUARE;
-    if (few == SPLIT_ROWS && p.mask == FA_MASK_NONE && p.sk >= LAST_KEYS)
+    bool one_length = p.mask == FA_MASK_NONE || (p.mask == FA_MASK_CAUSAL && p.sk >= LONG_DIAGONAL * (int64_t)p.sq);
+    if (few == SPLIT_ROWS && one_length && p.sk >= LAST_KEYS)
         most = SPLIT_LAST;
     if (all <= few || p.sk < SPLIT_KEYS)
         return false;
