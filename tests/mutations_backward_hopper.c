@@ -406,7 +406,7 @@ const mutation hopper_mutations[] = {
     { "one warpgroup is done with a tile for both", K, "wk.begin_slots(\"4 * GROUPS\"", "wk.begin_slots(\"4\"", 0, "turns" },
     { "a slot over one that is read", L, "    mbarrier_wait(tile_empty(smem, round % 2), ~round >> 1 & 1);\n", "", 0, "topleft one" },
     { "a slot before it is published", U, "    mbarrier_wait(tile_full(smem, slot.at), slot.parity);\n", "", 0, "one" },
-    { "nothing ends the tiles", L, "  publish({{0, 0, 0}, -1}, round);\n", "", 0, "one" },
+    { "nothing ends the tiles", L, "  publish(-1, round);\n", "", 0, "one" },
     { "keys of a tile that no query sees are not skipped", L, "  mbarrier_arrive(k_full(smem)), mbarrier_arrive(v_full(smem));\n", "", 0,
       "topleft" },
     { "a tile that no query sees is done at once", K,

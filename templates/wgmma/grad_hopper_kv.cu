@@ -1,4 +1,4 @@
-//| needs "c.box c.br c.held c.twins l.apart l.consumer l.dk l.dv l.feeder l.groups l.listed? l.persistent l.spread l.sums l.told? l.turns"
+//| needs "c.box c.br c.held c.twins l.apart l.consumer l.dk l.dv l.feeder l.groups l.listed? l.persistent l.spread l.sums l.turns"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local first = l.spread and "unit.head" or l.sums and "unit.kv_head * p.group" or "first_head(p, unit)"
@@ -26,21 +26,13 @@ __device__ __forceinline__ u32 landed(u32 full) { return full + LANDED * 8; }
 __device__ __forceinline__ u32 landing(u32 full, bool own) { return own ? full : landed(full); }
 
 //| end
-//| local function tile_of_keys()
+//| include "work/grad_hopper_tiles.cu"
+
 // The tile of keys of a number.
 struct KeyTile {
   Unit unit;
   int key0;
 };
-//| end
-//| if l.told then
-//|   tile_of_keys()
-//| end
-//| include "work/grad_hopper_tiles.cu"
-
-//| if not l.told then
-//|   tile_of_keys()
-//| end
 //| if l.listed then
 // A sequence's tiles of the longest heads first, too: sequence after sequence.
 __device__ __forceinline__ KeyTile key_tile(const Params &p, int index) {
@@ -399,7 +391,7 @@ __device__ __forceinline__ void begin_turns(int) {}
 // What is known of the tile is looked up once more, so that no register holds it beside the products.
 __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK], const float (&dv)[NV], const TileQueue &queue, u32 smem,
                                            int wg) {
-  const KeyTile tile = $(l.told and "queue.again(p, smem)" or "key_tile(p, queue.again(p, smem))");
+  const KeyTile tile = key_tile(p, queue.again(p, smem));
   const Unit &unit = tile.unit;
   const Sequence sequence = sequence_of(p, unit.batch);
   const int key = tile.key0 + wg * 64, keys = sequence.sk() - key;
@@ -437,16 +429,10 @@ __device__ __forceinline__ void keys_done(u32 smem, Ring<1> &keys) {
 template <typename Consume>
 __device__ __forceinline__ void each_tile(const Params &p, u32 smem, const Consume &consume) {
   TileQueue queue;
-//| if l.told then
-  KeyTile tile;
-#pragma unroll 1
-  while (queue.next(p, smem, tile)) {
-//| else
   int index;
 #pragma unroll 1
   while (queue.next(p, smem, index)) {
     const KeyTile tile = key_tile(p, index);
-//| end
     const Sequence sequence = sequence_of(p, tile.unit.batch);
     consume(queue, tile.unit, sequence, tile.key0, $(blocks));
     queue.done(smem);
@@ -524,12 +510,8 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
       grid_wait();
 //| end
       Ring<STAGES> ring;
-//| if l.told then
-      give_out_tiles(p, smem, [&](const KeyTile &tile, int round) {
-//| else
       give_out_tiles(p, smem, [&](int index, int round) {
         const KeyTile tile = key_tile(p, index);
-//| end
         const Sequence sequence = sequence_of(p, tile.unit.batch);
 //| if pr.marked then
         produce_blocks(p, q_map, k_map, v_map, grad_o_map, smem, tile.unit, sequence, tile.key0, ring, round);

@@ -1,17 +1,11 @@
-//| needs "l.persistent l.told?"
+//| needs "l.persistent"
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
 // ---- which tiles of keys this block does: it stays, and draws the next ----
 // The thread that copies draws a tile when all of the one before is on its way, and publishes it in one of two slots; -1 ends them. So the
 // first Q and dO of a tile come while the one before ends, and K and V while its gradients are stored.
 __device__ __forceinline__ u32 keys_empty(u32 smem) { return barrier(smem, TILE_BARRIERS); }
-//|   if l.told then
-// A slot has all that a tile's number says: five divisions that no warp which multiplies makes again, before a tile and behind it.
-//|     wk.slots(1, 16)
-__device__ __forceinline__ KeyTile key_tile(const Params &p, int index);
-//|   else
-//|     wk.slots(1, 4)
-//|   end
+//| wk.slots(1, 4)
 
 __device__ __forceinline__ int tiles_of_launch(const Params &p) { return p.total; }
 
@@ -21,16 +15,9 @@ __device__ __forceinline__ bool has_keys(const Params &p, int tile);
 // There is one draw for each tile: the last of all puts the counter back to 0 for the next launch.
 template <typename Produce>
 __device__ __forceinline__ void give_out_tiles(const Params &p, u32 smem, const Produce &produce) {
-//| if l.told then
-  auto publish = [&](const KeyTile &tile, int round) {
-    const Unit &unit = tile.unit;
-    mbarrier_wait(tile_empty(smem, round % 2), ~round >> 1 & 1);
-    store_shared(tile_slot(smem, round % 2), make_uint4((u32)unit.local, (u32)unit.batch, (u32)unit.kv_head, (u32)tile.key0));
-//| else
   auto publish = [&](int tile, int round) {
     mbarrier_wait(tile_empty(smem, round % 2), ~round >> 1 & 1);
     store_shared(tile_slot(smem, round % 2), (u32)tile);
-//| end
     mbarrier_arrive(tile_full(smem, round % 2));
   };
   int round = 0;
@@ -39,20 +26,10 @@ __device__ __forceinline__ void give_out_tiles(const Params &p, u32 smem, const 
 //|   if p.has_lengths then
     if (!has_keys(p, tile)) continue;  // past the sequence's last: no warp hears of it
 //|   end
-//|   if l.told then
-    const KeyTile of = key_tile(p, tile);
-    publish(of, round);
-    produce(of, round$(p.has_lengths and "++" or ""));
-//|   else
     publish(tile, round);
     produce(tile, round$(p.has_lengths and "++" or ""));
-//|   end
 //| end)
-//| if l.told then
-  publish({{0, 0, 0}, -1}, round);
-//| else
   publish(-1, round);
-//| end
 }
 // Until K and V of the tile before are read. Both barriers have a phase for each tile: where nothing is loaded, an arrival alone ends it.
 __device__ __forceinline__ void wait_for_keys(u32 smem, int round) { mbarrier_wait(keys_empty(smem), ~round & 1); }
@@ -61,16 +38,9 @@ __device__ __forceinline__ void skip_keys(u32 smem, int round) {
   mbarrier_arrive(k_full(smem)), mbarrier_arrive(v_full(smem));
 }
 
-//| if l.told then
-//|   wk.queue { type = "KeyTile", is = "tile.key0 >= 0", load = function()
-    const uint4 x = load_shared_x4(tile_slot(smem, slot.at));
-    return {{(int)x.x, (int)x.y, (int)x.z}, (int)x.w};
-//|   end }
-//| else
-//|   wk.queue { type = "int", is = "tile >= 0", load = function()
+//| wk.queue { type = "int", is = "tile >= 0", load = function()
     return (int)load_shared(tile_slot(smem, slot.at));
-//|   end }
-//| end
+//| end }
 //| else
 // ---- which tile of keys this block does: the one of its number ----
 __device__ __forceinline__ int tiles_of_launch(const Params &) { return $(wk.blocks); }
