@@ -23,6 +23,7 @@ static const struct {
     { "gen/operation.c", "merge", "an operation, and its family" },
     { "gen/operation.c", "append", "an operation, and its family" },
     { "gen/tunable.c", "tile", "a field of the family" },
+    { "gen/sandbox_formats.c", "halves", "an order of codes" },
     { "gen/sandbox_names.c", "exp", "a function of Lua's math" },
     { "cli/commands/scores.c", "operands", "of a score program" },
     { "gen/score/names.c", "exp", "a function of score programs" },
