@@ -9,8 +9,8 @@ Sections, all where none is named:
            each, uniform up to 4095, log-uniform from 16 to 16384; beside them flash_bwd_mma as `mma`, and equal lengths as a dense batch
 Dense lengths are 16k, 8k, 2k and 512, the most telling cases first; --all adds 4k and 1k. Every gradient is held against fp32 before its
 contender is timed, and once more after it. With --off-grid SEEDS the
-cases are --count random ones of each section and seed in the place of the grid; of each kind, as `packed d=64 causal heads`, the first --each.
-The results go to a JSON file after each case; the tables are made from it, here or later.
+cases are --count random ones of each section and seed in the place of the grid; of each kind, as `packed d=64 causal heads`, the first
+--each. The results go to a JSON file after each case; the tables are made from it, here or later.
 
     python3 bench/backward.py --seconds 400 -o backward.json
     python3 bench/backward.py --cells 'd=128.*s=(16384|512),' --deterministic

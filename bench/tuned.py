@@ -9,8 +9,8 @@
 Of each shape: the choice and its next candidates, the 48 best by the model, then neighbours of the fastest until none promises more, as
 fagen tune goes (docs/tuning.md), and the random configs. Each batch is raced beside the choice and the best so far; the fastest, the
 choice and the peers meet in a last race, whose times count. Times of what was slower are its ratio to the choice times that of the last
-race. While one shape is raced, kernels of others are compiled, of the shape whose launch is shortest first: shapes whose time was up before their
-neighbours were asked for are left out and named.
+race. While one shape is raced, kernels of others are compiled, of the shape whose launch is shortest first: shapes whose time was up
+before their neighbours were asked for are left out and named.
 """
 import argparse
 import itertools

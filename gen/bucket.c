@@ -22,11 +22,11 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define SPLIT_TILES 512     /* and no more tiles of FA_FEW_ROWS rows: near to two rounds of tiles twice as high on 132 SMs */
 #define SPLIT_QUERIES 128   /* with lengths: fewer leave a tile of one head half empty */
 #define SPLIT_LONG 8192     /* with lengths: cut tiles of d = 128 lost over 2k keys and won over 8k, but for full batches */
-#define LONG_DIAGONAL 4     /* times as many keys as queries: tiles under a diagonal are nearly as long as each other */
 #define SPLIT_SQUARE 192    /* nor that many, three quarters of one such round, where keys are no more than queries */
-#define SPLIT_LAST 1024     /* nor that many without a mask, some four rounds of tiles twice as high, of which the last is cut alone, */
-#define LAST_KEYS 1024      /* over as many keys or more */
-#define PACK_QUERIES 512    /* of so many queries of several heads any number of tiles: packed rows leave less of a tile empty */
+#define SPLIT_LAST 1024  /* nor that many of nearly one length, some four rounds of tiles twice as high, of which the last is cut alone, */
+#define LAST_KEYS 1024   /* over as many keys or more: without a mask, or under a diagonal */
+#define LONG_DIAGONAL 4  /* with so many times as many keys as queries (LONG in parts_family.lua) */
+#define PACK_QUERIES 512 /* of so many queries of several heads any number of tiles: packed rows leave less of a tile empty */
 #define SPLIT_FEATURES \
     (FA_FEATURE_NO_WORKSPACE | FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_LSE_STRIDES | FA_FEATURE_BATCH_INVARIANT)
 #define BATCH_TYPICAL 16 /* sequences with lengths of their own */

@@ -140,7 +140,7 @@ const mutation hopper_mutations[] = {
       "return barrier(smem, STAGES_K + stage); }", 0, "one" },
 
     /* what is before the launch */
-    { "K is fetched before what is in front has ended", E, "tma_prefetch(v_map);\n  grid_wait();\n", "tma_prefetch(v_map);\n", 1, "one" },
+    { "K is fetched before what is in front has ended", E, "tma_prefetch(v_map);\n  grid_wait();\n", "tma_prefetch(v_map);\n", 2, "one" },
     { "Q is fetched before what is in front has ended", E, "tma_prefetch(q_map);\n  grid_wait();\n", "tma_prefetch(q_map);\n", 0, "one" },
     { "O is stored before what is in front has ended", F, "    grid_wait();\n    consume(", "    consume(", 0, "one" },
     { "tiles are drawn before what is in front has ended", T, "not p.has_lengths and not l.split and \"grid_wait()\"", "nil", 0, "drawn" },

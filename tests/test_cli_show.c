@@ -114,7 +114,7 @@ Test(cli_show, show_beside_what_has_no_model)
     cli_result_free(&r);
 }
 
-/* The disassembler is handed a cubin; one that fails is told of. */
+/* The disassembler gets a cubin's path; where it fails the message has its command. */
 Test(cli_show, show_sass)
 {
     static const char tool[] = "#!/bin/sh\n/usr/bin/od -An -N4 -c \"$2\"; echo $1\n", broken[] = "#!/bin/sh\nexit 3\n";

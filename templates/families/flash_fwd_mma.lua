@@ -206,11 +206,11 @@ return masked {
     local slots = a.has_wgmma and c.warps == 1 and (p.d % 64 > 0 or p.dv % 64 > 0) and LONE_COPY or 1
     -- Beside wgmma, in races on an H100 and an H200, these kernels took an eighth longer than as they were fitted alone.
     local beside = a.has_wgmma
-    local both = beside and c.pack > 0 and not p.has_lengths and c.br == 64 and (p.d % 64 > 0 or p.dv % 64 > 0)
+    local speed = beside and c.pack > 0 and not p.has_lengths and c.br == 64 and (p.d % 64 > 0 or p.dv % 64 > 0)
       and (p.sq * (p.hq // p.hkv) + 63) // 64 == 2 and BOTH_TILES or 1
     if beside and c.br == 64 and p.dv > 128 and p.dv % 64 > 0 and not p.has_lengths and p.sq * (p.hq // p.hkv) <= 64
       and tiles > 2 * a.sm_count and tiles <= 4 * a.sm_count then
-      both = AFTER_TWO
+      speed = AFTER_TWO
     end
     return {
       rows = c.br, cols = c.bc,
@@ -222,9 +222,9 @@ return masked {
       smem_bytes = (fragments + copies) * (beside and 1.07 or 1.2) * more,
       latency = latency,
       tile_latency = beside and 2650 or 5200,
-      hbm_speed = (beside and hbm_speed(p, a) or 1) * both,
-      l2_speed = (split_rows and SPLIT_L2 or 1) * both,
-      efficiency = (beside and 0.77 or 0.83) * (split_rows and SPLIT_RATE or 1) * both,
+      hbm_speed = (beside and hbm_speed(p, a) or 1) * speed,
+      l2_speed = (split_rows and SPLIT_L2 or 1) * speed,
+      efficiency = (beside and 0.77 or 0.83) * (split_rows and SPLIT_RATE or 1) * speed,
       -- The compiler takes about a quarter more than it must, to have loads under way.
       regs = math.min(register_limit(a, c.warps, c.ctas), l.regs * 5 // 4 + 8),
     }

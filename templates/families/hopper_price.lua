@@ -53,8 +53,8 @@ local IN_ATOMS, BETWEEN = 1.02, 0.96
 local LINE, SHARED, MEASURED, MB = 128, 1.05, 3000, 1000 * 1000
 local NEAR, FAR, TWICE, TWICE_LONG = 28 * 1024, 50 * 1024, 0.2, 0.33
 local IDLE, LEAST, LEAST_SHORT = 0.3, 24 * 1024, 12 * 1024
--- Of one row tile to a head that is cut into parts, on an H200 1.05 times the price in 190 timings of rows between two atoms. Whole atoms by
--- boxes of 128 bytes, more than MET under way: 1.07 to 1.14 times there, 1.02 on an H100; by boxes of 64 bytes as priced on both.
+-- Of one row tile to a head that is cut into parts, on an H200 1.05 times the price in 190 timings of rows between two atoms. Whole atoms
+-- by boxes of 128 bytes, more than MET under way: 1.07 to 1.14 times there, 1.02 on an H100; by boxes of 64 bytes as priced on both.
 local MET, FAST, APART, APART_FAST = 30 * 1024, 0.95, 0.97, 0.91
 
 -- Lines that a head's row lies in, over those that its bytes would fill.
@@ -82,7 +82,11 @@ function price.hbm_speed(p, c, a, walkers, pieces)
   local box = c.box ~= 32 and 1 or atoms and IN_ATOMS or BETWEEN
   if c.parts and p.sq * (p.hq // p.hkv) <= 64 and p.hkv > 1 then
     local fast = a.hbm_gbs > 4000
-    if not atoms then box = fast and box * FAST or box elseif c.box == 64 and under_way > MET then box = fast and APART_FAST or APART end
+    if not atoms then
+      if fast then box = box * FAST end
+    elseif c.box == 64 and under_way > MET then
+      box = fast and APART_FAST or APART
+    end
   end
   local more = (p.d * lines(p.d, p.bytes) + p.dv * lines(p.dv, p.bytes)) / (p.d + p.dv) - 1
   local twice = slower * more * math.max(0, math.min(1, TWICE + TWICE_LONG * math.log(read)))

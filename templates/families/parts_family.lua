@@ -16,7 +16,7 @@ local ROUNDS = 2                   -- of parts for every thread block at most, w
 -- Where more rounds than these fill the chip better: so many, of so many rows of parts for an SM; the fewer columns, the more. A tile's
 -- parts are then read by all SMs, so many bytes in a clock. A start takes them where they spare a part of the time.
 local MORE_ROUNDS, SPARED, FULL, PART_KEYS = 8, 0.05, 0.93, 256
-local LONG = 4 -- times as many keys as queries: a diagonal makes tiles of nearly one length
+local LONG = 4 -- times as many keys as queries: a diagonal makes tiles of nearly one length (LONG_DIAGONAL in gen/bucket.c)
 -- Queries of a shape with as many keys, and of others that it stands for.
 local function around(p) return p.sk > p.sq and { p.sq } or { p.sq, p.sq * 17 // 16, p.sq * 15 // 16 } end
 local function more_rows_sm(columns) return columns <= 64 and 1024 or columns <= 128 and 640 or 512 end
@@ -191,7 +191,9 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
   end
   constraints[#constraints + 1] = { "rows_packed", function(p, c)
     -- Of 40 compiled those with 32 spilled, none with 40: a warp of the producer's copies rows of several heads.
-    if c.feeder and c.feeder < 40 and not whole.copies then return false, "copies of packed rows need more than " .. c.feeder .. " registers" end
+    if c.feeder and c.feeder < 40 and not whole.copies then
+      return false, "copies of packed rows need more than " .. c.feeder .. " registers"
+    end
     if c.grid == 0 then return false, "blocks stay: how many parts there are says the shape" end
     if c.o_path and c.o_path > 0 then return false, "rows of several heads lie in no one box" end
     -- Of 90 compiled with lengths, these alone spilled.

@@ -144,7 +144,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     for (int block = keys.loaded_hi; block >= keys.loaded_lo - 1 && keys.loaded_lo <= keys.loaded_hi; block--) {
       const int key = sequence.map_key(block * BC);
       if (block >= keys.loaded_lo)
-        for (int half = 0; half < 2; half++) load(k_map, half, key, keys.loaded_hi - block & 1);
+        for (int half = 0; half < 2; half++) load(k_map, half, key, (keys.loaded_hi - block) % 2);
       if (block == keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
       if (block < keys.loaded_hi)
         for (int half = 0; half < 2; half++) load(v_map, half, key + BC, half);
