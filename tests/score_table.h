@@ -4,8 +4,20 @@
 #include "score_launch.h"
 #include "test_cache_scratch.h"
 
-/* `each` problems of every nth kernel of the table, where it is of the arch. only: the name of one; NULL: these. */
-static inline void score_table_run(const score_kernel *kernels, size_t n, bool hopper, size_t nth, int each, const char *only)
+/* The first of its family in a table in which no nth kernel is of that family. */
+static inline bool score_is_sole(const score_kernel *kernels, size_t n, size_t nth, size_t at)
+{
+    size_t length = strcspn(kernels[at].config, ":") + 1;
+    for (size_t i = 0; i < n; i++)
+        if (!strncmp(kernels[i].config, kernels[at].config, length) && (i < at || i % nth == 0))
+            return false;
+    return true;
+}
+
+/* `each` problems of every nth kernel of the table, with `families` also of each family's first, where it is of the arch. only: the name
+ * of one; NULL: these. */
+static inline void score_table_run(const score_kernel *kernels, size_t n, bool hopper, size_t nth, bool families, int each,
+                                   const char *only)
 {
     scratch_make();
     fa_context *ctx =
@@ -15,8 +27,9 @@ static inline void score_table_run(const score_kernel *kernels, size_t n, bool h
     SCORE_OK(fa_gen_open(&gen, NULL));
     SCORE_OK(fa_alloc(ctx, &workspace, SCORE_WORKSPACE));
     SCORE_OK(fa_workspace_init(ctx, workspace, SCORE_WORKSPACE, NULL));
-    for (size_t at = 0; at < n; at += only ? 1 : nth)
-        for (int i = 0; i < each && kernels[at].hopper == hopper && (!only || !strcmp(kernels[at].name, only)); i++) {
+    for (size_t at = 0; at < n; at++) {
+        bool taken = only ? !strcmp(kernels[at].name, only) : at % nth == 0 || (families && score_is_sole(kernels, n, nth, at));
+        for (int i = 0; i < each && taken && kernels[at].hopper == hopper; i++) {
             static const sim_schedule schedules[] = { SIM_IN_ORDER, SIM_RANDOM, SIM_REVERSED };
             score_launch l;
             char where[200];
@@ -30,6 +43,7 @@ static inline void score_table_run(const score_kernel *kernels, size_t n, bool h
                           l.left, worst, where);
             score_close(ctx, &l);
         }
+    }
     SCORE_OK(fa_free(ctx, workspace));
     fa_gen_close(gen);
     fa_destroy(ctx);
