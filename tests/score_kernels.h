@@ -258,6 +258,7 @@ static const score_kernel score_kernels[] = {
     { "wgmma_slopes_steady", STEEP, "bf16,d=128" CAUSAL, /* some blocks fade */
       WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"),
       true, 0, 0, 150, 400, 0, 0 },
+    { "naive_slopes", ALIBI, "fp16,d=24" CAUSAL, "naive:tile=64", false, 0, 0, 80, 90, 0, 0 }, /* a slope is one number of the exponent */
     { "wgmma_staged_keys_wide", KEYS, "bf16,d=64,mask=none", /* more than 32 lanes copy at a time */
       WGMMA("br=64,schedule=plain,bc=160,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 100, 400, 0, 0 },
