@@ -2,6 +2,7 @@
 """Runs many `fagen verify` side by side, each line of its input one's arguments, and counts the problems that were right.
 
     python3 bench/verified.py bin/fagen --seconds 200 --jobs 16 --of fp8          products of 8 bits; --of wide: wide heads
+                                                 --of programs: those that ship, in each forward family
     python3 bench/verified.py bin/fagen --file lines.txt -- --device sim:sm_90a   lines of a file, and what each gets
 Lines are begun in their order; what has not ended in time is interrupted, and tells how many were right until then. Ends with 0 where
 none was wrong and some were right.
@@ -69,7 +70,34 @@ def wide():
             yield f"{head} --op backward --mask causal -n {90 + 9 * i},133 -b 3 --features lengths"
 
 
-OF = {"fp8": fp8, "wide": wide}
+SHIPPED = ("softcap:30", "alibi", "relative", "t5", "bias_bf16", "sink", "softcap_exact:2", "softcap_alibi:20", "temperature", "bias",
+           "t5_decoder", "softcap_sink:5", "relative_bf16", "temperature_rows", "bias_f16", "softcap:3", "documents", "prefix", "padding",
+           "tree", "chunked:64", "blocks", "matrix", "matrix_u8", "window:40,3")
+FAMILIES = ("flash_fwd_wgmma", "flash_fwd_mma", "flash_fwd_ffma", "decode_mma", "decode_ffma", "decode_wgmma", "split_mma", "split_wgmma",
+            "mixed_mma", "mixed_wgmma", "naive")
+
+
+def programs():
+    """Programs that ship in each forward family: numbers that are drawn, of configs too; then what is chosen, in 8 bits and wide heads too."""
+    for n in range(2):
+        for f, family in enumerate(FAMILIES):
+            features = " --features lengths" if family.startswith("mixed") else ("", " --features lengths", " --page 16")[f % 3] if n else ""
+            if family in ("split_mma", "naive"):
+                features = ""
+            for i in range(6):
+                name = SHIPPED[(6 * f + i + 9 * n) % len(SHIPPED)]
+                yield f"--score {name} --family {family} --count 3 --seed {1000 * n + 37 * f + 5 * i}{features}"
+    for i, name in enumerate(SHIPPED):
+        head = f"-d {(64, 128, 112, 96, 80)[i % 5]} -t {('bf16', 'fp16')[i % 2]} --score {name}"
+        yield f"{head} --mask none,causal -n {150 + 17 * i},{260 + 11 * i} -H 4 --kv-heads {1 << i % 3}"
+        yield f"{head} --mask causal --sq {1 + i % 9} --sk {900 + 71 * i} -H 16 --kv-heads 2 -b 2"
+        yield f"{head} --mask causal -n {100 + 23 * i} -b 3 --page {16 << i % 3} -H 4 --kv-heads 2"
+        if i < 6:
+            yield f"-d {(320, 512)[i % 2]} -t bf16 --score {name} --mask causal -n {90 + 31 * i} -H 2"
+            yield f"-d {(64, 128)[i % 2]} -t e4m3 --score {name} --mask none,causal -n {130 + 37 * i} -H 2"
+
+
+OF = {"fp8": fp8, "programs": programs, "wide": wide}
 
 
 def parse(argv=None):
