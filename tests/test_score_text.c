@@ -24,6 +24,7 @@ static const row refused[] = {
     /* words */
     { "", "1:1: there is no score, mask or sink" },
     { "function score(s, b, h, i, j) return s $ 2 end", "1:40: the byte 0x24 begins no word" },
+    { "function score(s, b, h, i, j) return s != 2 and s or 0 end", "1:40: \"!\" is no sign of Lua; accepted: x ~= y, and not c" },
     { "function score(s, b, h, i, j) return s + 12ab end", "1:42: \"12a\" is no number" },
     { "function score(s, b, h, i, j) return s + 1e end", "1:42: \"1e \" is no number" },
     { "function score(s, b, h, i, j) return s + 0x end", "1:42: \"0x \" is no number" },
@@ -85,7 +86,8 @@ static const row refused[] = {
     { "x = scalar(1.5, 'int')", "1:11: the scalar x has 1.5; accepted: integers" },
     { "x = scalar(1e39)", "1:11: the scalar x has 1e+39; accepted: numbers that fp32 holds" },
     { "x = scalar()", "1:11: scalar has 0 arguments" },
-    { "x = scalar(1, 'int', 0)", "1:11: scalar has 3 arguments" },
+    { "x = scalar(1, 'int', 0)",
+      "1:11: scalar has 3 arguments; accepted: scalar(value), scalar(value, type), scalar(value, type, least, most)" },
     { "x = scalar(true)", "1:12: a truth in scalar" },
     { "x = scalar(1)\nfunction score(s, b, h, i, j) return s end", "1:1: the operand x is read nowhere" },
     { "function score(s, b, h) return s end", "1:10: score has 3 parameters; accepted: score(s, b, h, i, j)" },

@@ -222,6 +222,8 @@ fa_status fa_score_lexer_next(fa_score_lexer *l, fa_score_token *t)
                 t->word = signs[i].word;
                 t->n = (int32_t)strlen(signs[i].text);
             }
+        if (!t->n && *l->s == '!')
+            return fa_score_fail(l->name, l->at, "\"!\" is no sign of Lua; accepted: x ~= y, and not c");
         if (!t->n)
             return fa_score_fail(l->name, l->at, "the byte 0x%02x begins no word; accepted: names, numbers, strings, signs of Lua",
                                  (unsigned char)*l->s);

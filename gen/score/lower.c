@@ -3,6 +3,8 @@
 #include "expression.h"
 #include "statement.h"
 
+#define SCALARS "scalar(value), scalar(value, type), scalar(value, type, least, most), where type is \"int\" or \"float\""
+
 static fa_status constant(fa_lowering *l, int32_t at, int *out)
 {
     fa_status st = fa_expression_node(l, at, out);
@@ -25,8 +27,7 @@ static fa_status scalar(fa_lowering *l, int32_t at, fa_score_operand *o)
         if (st != FA_OK)
             return st;
         if (l->ir->node[node].type == FA_SCORE_BOOL)
-            return FA_LOWERING_FAIL(
-                l, x, "a truth in scalar; accepted: scalar(fa_lowered), scalar(value, \"int\"), scalar(value, \"int\", least, most)");
+            return FA_LOWERING_FAIL(l, x, "a truth in scalar; accepted: " SCALARS);
         v[n++] = l->ir->node[node].value;
     }
     int32_t type = given > 1 ? fa_lowering_tree_node(l, c->b)->next : 0;
@@ -44,9 +45,7 @@ static fa_status declare(fa_lowering *l, int32_t at, const fa_score_token *title
     fa_score_declare_begin(o, title);
     if (own->kind == FA_SCORE_NAME_SCALAR) {
         if (n < 1 || n > 4 || n == 3)
-            return FA_LOWERING_FAIL(
-                l, at, "scalar has %d arguments; accepted: scalar(fa_lowered), scalar(value, \"int\"), scalar(value, \"int\", least, most)",
-                n);
+            return FA_LOWERING_FAIL(l, at, "scalar has %d arguments; accepted: " SCALARS, n);
         st = scalar(l, at, o);
     } else if (n != 1 || fa_lowering_tree_node(l, c->b)->kind != FA_SCORE_TREE_STRING)
         return FA_LOWERING_FAIL(l, at, "%s without a shape; accepted: %s \"hq sk\"", own->word, own->word);
