@@ -38,20 +38,21 @@ def _fits(mask: Any, q: Any, k: Any) -> None:
 
 def of_keywords(softcap: Any, slopes: Any, masks: Sequence[Tuple[str, Any]], sinks: Any, causal: bool) -> Score:
     """Softcap, then ALiBi, and sinks, as FlashAttention has them: a slope counts downwards with the distance. Then masks, by their names,
-    as PyTorch's scaled_dot_product_attention has one: -inf of an element hides, and a row of the lowest numbers weighs all keys alike."""
+    as PyTorch's scaled_dot_product_attention has one: -inf of an element hides, and a row of the lowest numbers weighs all keys alike.
+    Operands are called as their keywords are, so that messages of the library name those."""
     operands: Dict[str, Any] = {}
     head, value, body, added, seen = [], "s", "", "", []  # type: List[str], str, str, str, List[str]
     if softcap:
-        head.append('cap = scalar(50, "float", 1e-6, 1e30)')
-        value, operands["cap"] = "cap * tanh(s / cap)", softcap
+        head.append('softcap = scalar(50, "float", 1e-6, 1e30)')
+        value, operands["softcap"] = "softcap * tanh(s / softcap)", softcap
     if slopes is not None:
         shape, _, dtype = layout_of("alibi_slopes", slopes)
         if len(shape) not in (1, 2) or dtype not in WORDS:
             raise invalid("alibi_slopes", f"{dtype} {tuple(shape)}", "[hq] or [b, hq] of float32, float16 or bfloat16")
-        head.append(f'slope = {WORDS[dtype]} "{"hq" if len(shape) == 1 else "b hq"}"')
-        value += f" {'+' if causal else '-'} {'slope[h]' if len(shape) == 1 else 'slope[b][h]'} * "
+        head.append(f'alibi_slopes = {WORDS[dtype]} "{"hq" if len(shape) == 1 else "b hq"}"')
+        value += f" {'+' if causal else '-'} alibi_slopes{'[h]' if len(shape) == 1 else '[b][h]'} * "
         value += "(j - i - off)" if causal else "abs(j - i - off)"
-        operands["slope"] = slopes
+        operands["alibi_slopes"] = slopes
     for name, mask in masks:
         element, shape, index, operands[name] = of_mask(name, mask)
         head.append(f'{name} = {element} "{shape}"')

@@ -225,7 +225,7 @@ def test_merge_of_lists(chip):
 
 NOT = [
     ("dropout_p is 1.0", lambda: flash_attn_func(Q, K, V, 1.0)),
-    ("scalar is -30 (cap)", lambda: flash_attn_func(Q, K, V, softcap=-30.0)),
+    ("scalar is -30 (softcap)", lambda: flash_attn_func(Q, K, V, softcap=-30.0)),
     ("alibi_slopes is", lambda: flash_attn_func(Q, K, V, alibi_slopes=torch.ones(4, 1, 1))),
     ("v is None", lambda: flash_attn_with_kvcache(Q, K, V, Q[:, :, :2])),
     ("cache_seqlens is None", lambda: flash_attn_with_kvcache(Q, K, V, Q[:, :, :2], Q[:, :, :2])),
