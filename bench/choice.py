@@ -10,8 +10,10 @@ What is chosen beside the peers, of the sets of 100 shapes that it is held to, a
 
     for kind in few-queries unequal-lengths; do fagen-dev judge --draw $kind --shapes 100 --seed 35 --random 0 --json > $kind.json; done
     python3 bench/choice.py few-queries.json --candidates 1 --random 0 --peers cudnn,fa2,fa3,fa3kv -o raced.json
-    python3 bench/choice.py few-queries.json --lent -o lent.json
+    python3 bench/choice.py few-queries.json --lent --rounds 9 -o lent.json
     python3 bench/choice_report.py raced.json
+Beside a workspace of the call's own --lent has another one, which says what noise and the memory's place do, the context's, and none;
+then the first and the context's again, launched one by one (singly).
 
 Calls are CUDA graphs, sampled in turns, each round in an order that is drawn, each behind some milliseconds of its own; a time is the
 median over the rounds. Kernels are compiled while earlier shapes run. All run two rounds; what is then slower than the best by --keep
@@ -26,6 +28,7 @@ import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from choice_report import BESIDE
 from common import cells
 
 CONTEXT = 10  # shapes to a context: the captured launches of a context keep words of its memory as long as it lives
@@ -41,8 +44,8 @@ def parse(argv=None):
     p.add_argument("--candidates", type=int, default=8, help="of each shape, the cheapest by their price (default 8)")
     p.add_argument("--random", type=int, default=8, help="random configs of each shape (default 8)")
     p.add_argument("--peers", default="", help="raced beside them, as cudnn,fa2,fa3,fa3kv")
-    p.add_argument("--lent", action="store_true", help="in the place of all that: what fa_launch() chooses "
-                   "with a workspace of the call's own, with one that the context lends, and with none")
+    p.add_argument("--lent", action="store_true", help="in the place of all that: what fa_launch() chooses with a workspace of the "
+                   "call's own, with another of its own, with one that the context lends, and with none")
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--keep", type=float, default=1.25,
                    help="configs slower than the best by this factor leave after two rounds (default 1.25)")
@@ -123,20 +126,47 @@ def tensors(text):
     return c, q, k, v, out
 
 
+def prepared(fa, lean, fagen, text):
+    """Compiles what fa_launch() chooses with a workspace and without one: launches find it, or say why there is none."""
+    cell = cell_of(text)
+    for by, features in ((fa, 0), (lean, fagen.abi.FA_FEATURE_NO_WORKSPACE)):
+        try:
+            by.prepare(fa.problem(**{n: getattr(cell, n) for n in ("dtype", "mask", "d", "dv", "b", "hq", "hkv", "sq", "sk")},
+                                  features=features))
+        except fagen.Error:
+            pass
+
+
+def singly(run, seconds):
+    """Seconds of a call among as many as last some milliseconds, launched one by one."""
+    import torch
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    calls = max(8, math.ceil(LEAD / seconds))
+    for _ in range(calls // 4):
+        run(0)
+    start.record()
+    for _ in range(calls):
+        run(0)
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) * 1e-3 / calls
+
+
 def race_lent(fa, lean, fagen, text, config, o):
-    """The same launch with a workspace of its own and with none, captured, in turns, and what a context that lends none runs in their
-    place. The first launch of a stream is not in it."""
+    """The same launch with a workspace of its own, with another, and with none, captured, in turns, and what a context that lends none runs
+    in their place. The first launch of a stream is not in it."""
     from common import graphs
     c, q, k, v, out = tensors(text)
     args = fa.args(q, k, v, out, fagen.MASKS[c.mask], diagonal=fagen.DIAGONALS[c.diagonal])
-    space = fa.give_workspace(args)  # kept until the graphs are gone
-    own, made, results, rows = (args.workspace, args.workspace_size), {}, {}, []
-    for name, by, at in (("own", fa, own), ("lent", fa, (None, 0)), ("none", lean, (None, 0))):
+    spaces = [(fa.give_workspace(args), args.workspace, args.workspace_size) for _ in range(2)]  # kept until the graphs are gone
+    own, another = ((at, size) for _, at, size in spaces)
+    runs, made, results, rows = {}, {}, {}, []
+    for name, by, at in (("own", fa, own), ("another", fa, another), ("lent", fa, (None, 0)), ("none", lean, (None, 0))):
         def run(_, by=by, at=at):
             args.workspace, args.workspace_size = at
             by.launch(args)
             return out
-        results[name] = run(0).clone()
+        runs[name], results[name] = run, run(0).clone()
         made[name] = graphs.capture(run, lasts=1e-3)
     if not results["own"].equal(results["lent"]):
         rows.append({"config": config, "why": "O differs without a workspace"})
@@ -148,7 +178,12 @@ def race_lent(fa, lean, fagen, text, config, o):
         draw.shuffle(names)
         for name in names:
             samples[name].append(sample(made[name], samples[name]))
-    del space
+    for name in ("own", "lent"):
+        samples[f"{name} singly"] = []
+    for _ in range(o.rounds + 1):
+        for name in ("own", "lent"):
+            samples[f"{name} singly"].append(singly(runs[name], samples[name][-1]))
+    del spaces
     return rows + [{"config": config, "workspace": name, "bytes": own[1] or 0, "seconds": s[1:]} for name, s in samples.items()]
 
 
@@ -213,7 +248,8 @@ def race(fa, fagen, text, plans, o):
 
 def told_lent(text, rows):
     at = {r["workspace"]: statistics.median(r["seconds"]) for r in rows if "seconds" in r}
-    line = f"{text:96} {at['own'] * 1e6:9.1f} us" + "".join(f", {name} {at[name] / at['own']:.3f} times that" for name in at if name != "own")
+    beside = {name: at[name] / at[own] for name, own in BESIDE.items() if name in at}
+    line = f"{text:96} {at['own'] * 1e6:9.1f} us" + "".join(f", {name} {x:.3f} times that" for name, x in beside.items())
     return line + "".join(f"\n    {r['why']}" for r in rows if "why" in r)
 
 
@@ -240,6 +276,7 @@ def main():
     lean = [fagen.Fagen(lever=True, lends=False) for _ in contexts] if o.lent else []
     made = {} if o.lent else {(text, c): pool.submit(compiled, contexts[i // CONTEXT], fagen, (text, c))
                               for i, (text, configs) in enumerate(shapes) for c in configs}
+    ready = [pool.submit(prepared, contexts[i // CONTEXT], lean[i // CONTEXT], fagen, text) for i, (text, _) in enumerate(shapes) if o.lent]
     tournament.warm_up()
     begun, out, left_out = time.monotonic(), [], []
     for i, (text, configs) in enumerate(shapes):
@@ -248,6 +285,7 @@ def main():
             continue
         fa = contexts[i // CONTEXT]
         if o.lent:
+            ready[i].result()
             rows = race_lent(fa, lean[i // CONTEXT], fagen, text, configs[0], o)
         else:
             rows = race(fa, fagen, text, {c: made[text, c].result() for c in configs}, o)

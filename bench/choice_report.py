@@ -5,7 +5,8 @@
     python3 bench/choice_report.py --under 0.95 h100.json      and the shapes whose best kernel is slower than that
 
 A ratio is the best peer's time over ours, above 1 where fagen is faster; means are geometric. The first config of a shape is what is chosen.
-Of what choice.py --lent raced: the time without a workspace over that with one, lent or not.
+Of what choice.py --lent raced: the time with another workspace, a lent one or none over that with the call's own, of the shapes whose
+kernel takes one.
 Needs no GPU.
 """
 import argparse
@@ -17,6 +18,8 @@ from common import cells
 
 
 LENT = 1.02  # of the time with a workspace: what a launch without one may take
+# Whose workspace beside which. "none": of a context that lends none.
+BESIDE = {"another": "own", "lent": "own", "lent singly": "own singly", "none": "own"}
 ROWS = ((1, 16), (17, 64), (65, 128), (129, 256))
 
 
@@ -46,9 +49,9 @@ def order_of(kind):
 class Shape:
     def __init__(self, entry):
         self.cell, self.problem = cells.parse(entry["problem"]), entry["problem"]
-        lent = {v["workspace"]: statistics.median(v["seconds"]) for v in entry["variants"] if "seconds" in v and "workspace" in v}
-        self.lent = lent["lent"] / lent["own"] if "lent" in lent else None
-        self.none = lent["none"] / lent["own"] if "none" in lent else None  # by a context that lends none
+        at = {v["workspace"]: statistics.median(v["seconds"]) for v in entry["variants"] if "seconds" in v and "workspace" in v}
+        self.beside = {name: at[name] / at[own] for name, own in BESIDE.items() if name in at}
+        self.takes = any(v.get("bytes") for v in entry["variants"])  # a workspace
         runs = [(v.get("config"), v.get("peer"), statistics.median(v["seconds"])) for v in entry["variants"]
                 if "seconds" in v and v.get("workspace", "own") == "own"]
         configs = [v["config"] for v in entry["variants"] if "config" in v]
@@ -73,23 +76,23 @@ def row(name, shapes):
           f"{100 * regret[-1]:4.1f} %")
 
 
+def beside_own(name, shapes):
+    if not shapes:
+        return
+    worst = max(shapes, key=lambda s: s.beside[name])
+    print(f"{len(shapes)} shapes, workspace {name}: {mean([s.beside[name] for s in shapes]):.3f} of the time with their own in the mean, "
+          f"{worst.beside[name]:.3f} at the most ({worst.problem}), {sum(s.beside[name] > LENT for s in shapes)} above {LENT}")
+
+
 def main():
     o, shapes = parse(), []
     for path in o.recording:
         with open(path) as f:
             shapes += [Shape(entry) for entry in json.load(f)]
     whole = [s for s in shapes if s.best and s.peer and s.chosen]
-    lent = [s for s in shapes if s.lent]
-    if lent:
-        worst = max(lent, key=lambda s: s.lent)
-        print(f"{len(lent)} shapes without a workspace beside with one: {mean([s.lent for s in lent]):.3f} of the time in the mean, "
-              f"{worst.lent:.3f} at the most ({worst.problem}), {sum(s.lent > LENT for s in lent)} above {LENT}")
-        none = [s for s in lent if s.none]
-        if none:
-            worst = max(none, key=lambda s: s.none)
-            print(f"{len(none)} of them in a context that lends none: {mean([s.none for s in none]):.2f} of the time in the mean, "
-                  f"{worst.none:.2f} at the most ({worst.problem})")
-        shapes = [s for s in shapes if not s.lent]
+    for name in BESIDE:
+        beside_own(name, [s for s in shapes if s.takes and name in s.beside])
+    shapes = [s for s in shapes if not s.beside]
     if shapes:
         print("ratio to the best peer, geometric mean (least); regret: mean, 90th percentile, most")
     for name in sorted({kind_of(s.cell) for s in whole}, key=order_of):

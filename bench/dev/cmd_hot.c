@@ -40,8 +40,8 @@ static const cli_group groups[] = { { "The model", options, 0 }, CLI_WHERE(hot_a
 #define SAMPLE 1000 /* launches of one sample */
 #define WARM 5      /* samples that do not count: they warm the host's caches */
 
-typedef enum form { DENSE, LENGTHS, PAGES, FORMS } form;
-static const char *const form_name[FORMS] = { "dense", "lengths", "pages" };
+typedef enum form { DENSE, LENT, LENGTHS, PAGES, FORMS } form; /* LENT: dense, with a workspace of the context */
+static const char *const form_name[FORMS] = { "dense", "lent", "lengths", "pages" };
 
 /* All in device memory; nothing is ever written to it or read from it but the counters, since no kernel runs. */
 typedef struct memory {
@@ -95,7 +95,7 @@ static fa_args args_of(const hot_args *a, form f, const memory *m)
     g.o.ptr = m->o;
     int64_t row = (int64_t)a->hkv * a->d;
     g.k = g.v = (fa_tensor){ NULL, (f == PAGES ? a->page : a->keys) * row, row, a->d };
-    if (f != DENSE)
+    if (f >= LENGTHS)
         g.seqlens_k = m->lengths;
     if (f == PAGES) {
         g.page_table = m->table;
@@ -123,6 +123,8 @@ static fa_status time_form(fa_context *ctx, const hot_args *a, form f, int32_t l
     fa_status st = fa_workspace_size(ctx, &g, &bytes);
     fa_free(ctx, m->workspace);
     m->workspace = NULL;
+    if (f == LENT)
+        bytes = 0;
     if (st == FA_OK && bytes)
         st = fa_alloc(ctx, &m->workspace, bytes);
     if (st == FA_OK && bytes)
@@ -213,8 +215,9 @@ const cli_command dev_hot = {
     .summary = "times the host's part of a launch of decoding, over the caches of many layers",
     .usage = "[--layers N] [--batch B] [--keys N] [--page N]",
     .about =
-        "One query row for each sequence, bf16: dense, with lengths on the device, and with pages; the keys and values of one layer each "
-        "time, then those of all layers in turn. The driver's own launch is left out, and no kernel runs. Exits 1 where a form is refused.",
+        "One query row for each sequence, bf16: dense, dense with a workspace that the context lends, with lengths on the device, and with "
+        "pages; the keys and values of one layer each time, then those of all layers in turn. The driver's own launch is left out, and no "
+        "kernel runs. Exits 1 where a form is refused.",
     .examples = "fagen-dev hot --device cuda:0\nfagen-dev hot --layers 32 --batch 64 --json",
     .groups = groups,
     .size = sizeof(hot_args),

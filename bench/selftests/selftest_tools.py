@@ -59,16 +59,17 @@ class Choice(unittest.TestCase):
             {"config": "a", "workspace": "own", "bytes": 1, "seconds": [2.0, 2.0, 9.0]},
             {"config": "a", "workspace": "lent", "bytes": 1, "seconds": [2.1, 2.1, 1.0]}]}
         s = choice_report.Shape(entry)
-        self.assertAlmostEqual(s.lent, 1.05)
+        self.assertEqual(list(s.beside), ["lent"])
+        self.assertAlmostEqual(s.beside["lent"], 1.05)
+        self.assertTrue(s.takes)
         self.assertEqual((s.seconds, s.chosen), (2.0, 2.0), "the time with a workspace")
         self.assertIn("lent 1.050 times", choice.told_lent("p", entry["variants"]))
-        self.assertIsNone(s.none)
         entry["variants"].append({"config": "a", "workspace": "none", "bytes": 1, "seconds": [6.0]})
         s = choice_report.Shape(entry)
-        self.assertEqual((s.none, s.seconds), (3.0, 2.0))
+        self.assertEqual((s.beside["none"], s.seconds), (3.0, 2.0))
         self.assertIn("none 3.000 times", choice.told_lent("p", entry["variants"]))
         del entry["variants"][1:]
-        self.assertIsNone(choice_report.Shape(entry).lent)
+        self.assertEqual(choice_report.Shape(entry).beside, {})
 
     def test_kinds_come_in_turns(self):
         with tempfile.TemporaryDirectory() as folder:
