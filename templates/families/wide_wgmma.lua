@@ -274,7 +274,7 @@ made.tunables[#made.tunables + 1] = { "q_held", { 0, 1, 2 },
 made.constraints[#made.constraints + 1] = { "held", function(p, c, a)
   if halves(c) then
     if c.q_held ~= 1 then return false, "one box of Q has its place where P is exchanged" end
-    if c.cluster > 1 or c.combine ~= 1 then return false, "halves of columns: blocks share nothing, and a second kernel adds up parts" end
+    if c.combine ~= 1 then return false, "halves of columns: a second kernel adds up parts" end
     return true
   end
   if c.q_held == 0 then return true end
