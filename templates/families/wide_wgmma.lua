@@ -38,6 +38,9 @@ local function registers_of(p, c) return c.bc // 2 + 2 * (c.bc // 4) + columns_o
 local NEAR = 2
 local function near(c) return c.combine == NEAR end
 
+-- Whether blocks that share keys draw their tiles, the first of them for both.
+local function draws_for_all(c) return c.cluster > 1 and c.grid == 2 and not near(c) end
+
 -- Where what lies in shared memory.
 local function places(p, c)
   local l = { row = 2 * c.box, boxes = (p.d + c.box - 1) // c.box, boxes_v = (p.dv + c.box - 1) // c.box, wgs = 1 }
@@ -57,6 +60,7 @@ local function places(p, c)
   local barriers = l.rest_barriers + (p.has_v_in_k and 0 or 2 * c.stages_v)
   if near(c) then l.near_barriers, barriers = barriers, barriers + 2 end
   if halves(c) then l.half_barriers, barriers = barriers, barriers + c.stages_k end
+  if draws_for_all(c) then l.told_barriers, barriers = barriers, barriers + 3 end -- the third is the number that is told
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + 16
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 32 or 0)
@@ -126,7 +130,7 @@ local rows = {
     end, upto = "bc" },
     { "cluster", function(p, c)
       if c.cluster == 1 then return true end
-      if c.grid == c.named.grid.persistent then return false, "the blocks of a cluster would draw different tiles" end
+      if c.grid == c.named.grid.persistent and not halves(c) then return false, "the blocks of a cluster would draw different tiles" end
       return true
     end, upto = "cluster" },
     { "accumulators", function(p, c, a)

@@ -1,5 +1,5 @@
 //| needs "c.cluster c.grid l.ahead l.merges? l.near? l.parts? l.persistent l.pieces? l.published l.ranges l.shared? l.slot l.slots"
-//| needs "l.reverses? l.split? l.walks?"
+//| needs "l.reverses? l.split? l.told_barriers? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
@@ -118,6 +118,10 @@ __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
 //|   end
 //|   wk.queue { type = "Tile", is = "tile.row >= 0", load = load, more = more }
 
+//|   if l.told_barriers then
+//|     include "work/told_tiles.cu"
+
+//|   end
 __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int lane) {
   Ring<2> slot;
 //|   local function publish_tile()
@@ -263,7 +267,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   else
 //|     if p.has_lengths then total, tile = "order.total()", "order.tile(tile)" end
 //|     local wait = not p.has_lengths and not l.split and "grid_wait()"
-//|     wk.each(way, { number = "tile", total = total, block = block, blocks = blocks, wait = wait }, function()
+//|     wk.each(way, { number = "tile", total = total, block = block, blocks = blocks, wait = wait, told = l.told_barriers }, function()
 //|       if l.walks then
     // Of a tile that is walked every part is one. The tile is read where it was published: no register holds it.
 #pragma unroll 1
