@@ -38,9 +38,6 @@ local function weights_of(p, c) return c.bc // (wide(p) and 4 or 8) end
 -- The keys of a box of V transposed: rows of so many bytes.
 local function key_box(c) return c.bc % 128 == 0 and 128 or c.bc % 64 == 0 and 64 or 32 end
 
--- Whether S of the next block is issued beside P V of this one.
-local function beside(c) return c.overlap == 1 or c.overlap == 4 end
-
 -- Keys whose P V is under way while P of the others is found: half of them, or what leaves registers for its sums.
 local function first_of(c) return round_up(c.bc // 2, 32) + (c.bc > 224 and 32 or 0) end
 
@@ -65,7 +62,7 @@ local function places(p, c)
   l.first_keys = c.overlap == 3 and first_of(c)
   -- A turn at the exponentials has conversions, too: of many columns, raced at d = 256.
   l.converts = c.schedule == 2 and c.exp == 0 and l.columns > 128 and (c.overlap == 0 or c.overlap == 2) and not wide(p)
-  l.idle_barrier = (beside(c) or c.schedule == 2) and barriers
+  l.idle_barrier = (c.overlap == 1 or c.schedule == 2) and barriers
   if l.idle_barrier then barriers = barriers + 1 end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   -- Few tiles of long keys are cut into parts. They leave in fp32, and who adds them up has no e4m3.
@@ -104,10 +101,10 @@ return masked {
     { "feeder", { 56, 40, 32, 24 }, "registers per thread that the producer warpgroup keeps" },
     { "schedule", { { 0, "plain" }, { 1, "pingpong" }, { 2, "exponents" } },
       "plain = warpgroups go on as they get there, pingpong = S of a block is issued in turns, exponents = they are taken in turns" },
-    { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" }, { 2, "sums_ahead" }, { 3, "split" }, { 4, "in_pairs" } },
+    { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" }, { 2, "sums_ahead" }, { 3, "split" } },
       "a warpgroup's S of the next block is issued in_turn = when P V is over, side_by_side = beside the P V of this one; sums_ahead = " ..
       "in_turn, but a sum of P V is under way while the one before joins O; split = in_turn, but P V of a block's first keys is under " ..
-      "way while P of the others is found; in_pairs = side_by_side, and two blocks are one sum, which O takes up after the second" },
+      "way while P of the others is found" },
     { "bc", { 128, 96, 64, 160, 192, 224, 256 }, "B_c: keys per iteration", step = 2 },
     { "sums", { 1, 2, 4 }, "P V of a block is so many sums, of so many parts of O's columns, one after the other" },
     { "box", { 128, 64, 32 }, "columns of a TMA box: rows of so many bytes, swizzled" },
@@ -178,7 +175,7 @@ return masked {
       local sums = sum_of(p, c) // 2 * (c.overlap == 2 and 2 or 1)
       local others = c.overlap == 2 and 20 or c.feeder < 32 and 16 or 26
       local need = columns_of(p) // 2 + others + program_cost(p).regs + (p.q_scale == 2 and 3 or 0)
-        + (beside(c) and c.bc // 2 + sums + weights_of(p, c)
+        + (c.overlap == 1 and c.bc // 2 + sums + weights_of(p, c)
           or c.overlap == 3 and math.max(c.bc // 2, sums + 4 + first_of(c) // 8 + (c.bc - first_of(c)) // 2)
           or math.max(c.bc // 2, sums + weights_of(p, c)))
       if need <= consumer then return true end
@@ -230,7 +227,6 @@ return masked {
       return c.row_sums == 1, "P by multiply-adds is no float: its sums are products with ones"
     end, upto = "exp" },
     { "split", function(p, c)
-      if c.overlap == 4 then return c.sums == 1 and not wide(p), "two blocks in one sum of all columns of V in 8 bits" end
       if c.overlap < 3 then return true end
       return c.sums == 1 and c.bc >= 128 and c.row_sums == 1, "P V in two halves of keys is one sum of many keys, with ones"
     end, upto = "row_sums" },
@@ -252,7 +248,7 @@ return masked {
     l.tma, l.persistent = true, true
     l.masked = edges.cuts_right(p)
     l.published = edges.cuts_right(p) or p.has_lengths
-    l.beside, l.pairs = beside(c), c.overlap == 4
+    l.beside = c.overlap == 1
     l.run = p.has_pages and gcd(c.bc, p.page) or c.bc
     l.joined, l.joined_k, l.joined_v = false, false, false
     l.ahead, l.relative, l.interleaved, l.most = false, false, false, false
@@ -349,7 +345,7 @@ return masked {
       issue = issue,
       smem_bytes = c.bc * (round_up(p.d, 32) + l.columns * (l.wide and 2 or 1)) * l.wgs + c.br * round_up(p.d, 32)
         + c.bc * (p.d + p.dv * (l.wide and 2 or l.transposes and 3 or 1)),
-      latency = 900 + (beside(c) and 600 or 0), -- of races on an H100: wide blocks of keys won, and S apart from P V
+      latency = 900 + (c.overlap == 1 and 600 or 0), -- of races on an H100: wide blocks of keys won, and S apart from P V
       tile_latency = 4000,
       shows = c.schedule == 1 and 0.3 or 0.35,
       l2_speed = 1.66,

@@ -1,4 +1,4 @@
-//| needs "c.bc c.exp c.overlap c.schedule l.beside l.converts l.integer l.ones l.pairs l.sum_columns l.weights l.wide"
+//| needs "c.bc c.exp c.overlap c.schedule l.beside l.converts l.integer l.ones l.sum_columns l.weights l.wide"
 // ---- products of numbers of 8 bits: both operands lie with the reduction along a row ----
 
 // What wgmma reads from shared memory: rows of BYTES bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup Level
@@ -79,15 +79,6 @@ __device__ __forceinline__ void wgmma_fence(u32 (&a)[$(NP)]) {
       : "memory");
 }
 //| local ones = l.ones and 4 or 0 -- registers of the sums of P
-//| if l.pairs then
-__device__ __forceinline__ void wgmma_fence(float (&t)[$(NT + ones)], u32 (&a)[$(NP)]) {
-  asm volatile("wgmma.fence.sync.aligned;"
-      : $(operands(NT + ones, '"+f"(t[#])')),
-        $(operands(NP, '"+r"(a[#])'))
-      :
-      : "memory");
-}
-//| end
 //| wait_sizes, wait_operands = { NS, NT + ones }, operands
 //| include "machine/wgmma_wait.cu"
 //| if l.ones and c.overlap == 2 then

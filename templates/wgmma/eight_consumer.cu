@@ -1,5 +1,5 @@
 //| needs "c.exp c.overlap c.schedule l.before l.beside l.converts l.first_keys l.integer l.key_scales l.ones l.parts l.raised l.row_scaled"
-//| needs "l.pairs l.scaled l.transposes l.wide"
+//| needs "l.scaled l.transposes l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
 //| if l.transposes then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
@@ -13,7 +13,7 @@
 //| if l.integer then sum, raw = "int", "raw" end
 //| local nt = l.ones and "NT + 4" or "NT" -- registers of a sum
 //| local sums = l.ones and ahead and "*t" or "(&t)[" .. nt .. "]"
-//| if two_walks or l.pairs then
+//| if two_walks then
 template <bool B>
 struct Choice {
   static constexpr bool value = B;
@@ -50,10 +50,6 @@ __device__ __forceinline__ void issue_sums(float (&t)[$(nt)], const u32 (&a)[$(n
 }
 //| else
 // Issues T = P V of the `part`th SUM columns.
-//| if l.pairs then
-// ONTO: T += P V.
-template <bool ONTO>
-//| end
 //| if l.ones and ahead then
 template <int R>  // with the eight columns that follow, or without: those of the first sum are ones
 __device__ __forceinline__ void issue_sums(float (&t)[R], const u32 (&a)[$(np)], u32 v, int part, bool first) {
@@ -76,12 +72,10 @@ __device__ __forceinline__ void issue_sums(float (&t)[$(nt)], const u32 (&a)[$(n
 //| else
     const u64 vb = b + (i * 32 / KEY_BOX * $(l.ones and "TURNED" or "COLUMNS") * KEY_BOX + i * 32 % KEY_BOX) / 16;
 //| end
-    if (i == 0 && $(ahead and "first" or l.pairs and "!ONTO" or "part == 0"))
+    if (i == 0 && $(ahead and "first" or "part == 0"))
       wgmma_sums_first(t, a, vb);
-//| if not l.pairs then
     else if (i == 0)
       wgmma_sums_next(t, a, vb);
-//| end
     else
       wgmma_sums(t, a + 4 * i, vb);
   }
@@ -275,7 +269,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       auto add_values = [&](u32 (&a)[$(np)], const float (&keep)[2], float (&sums)[$(nt)], bool begun) {
 #pragma unroll
         for (int part = 0; part < COLUMNS / SUM; part++) {
-//|   if not l.first_keys and not l.pairs then
+//|   if not l.first_keys then
           if (part > 0 || !begun) {
             wgmma_fence(a);
             issue_sums(sums, a, $(values), part);
@@ -406,79 +400,6 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         mbarrier_wait($(v_full), v.parity);
         add_values(a, keep, sums, false);
 //|   end
-      }
-//| elseif l.pairs then
-      if (block >= last) {
-        u32 a[$(np)];   // P
-        float weight[2];  // and what O is multiplied by before P V is added
-        {
-          $(sum) $(raw)[NS];
-          begin_scores($(raw));
-//|   if pingpong then
-          pingpong_pass(wg);
-//|   end
-          wgmma_wait<0>($(raw));
-//| if l.integer then
-          float s[NS];
-          to_products(s, raw$(l.key_scales and ", smem + SMEM_SCALES + k.at * BC * 4, t" or ""));
-//| end
-          weigh(s, block, weight);
-          probabilities(s$(fma and ", adds" or ""));
-          to_operand(a, s, state$(fma and ", one" or l.ones and ", adds" or ""));
-        }
-        float sums[$(nt)];
-        // P V of the block at hand is under way: a sum begins with it, or it is the second of one.
-        auto begin_sums = [&](auto onto) {
-          mbarrier_wait($(v_full), v.parity);
-          if (decltype(onto)::value)
-            wgmma_fence(sums, a);
-          else
-            wgmma_fence(a);
-          issue_sums<decltype(onto)::value>(sums, a, $(values), 0);
-          wgmma_commit();
-        };
-        // S of the next block is issued beside it; the softmax is found while the second is under way.
-        auto step = [&](auto onto) {
-          $(sum) $(raw)[NS];
-          float keep[2];
-          begin_scores($(raw));
-          begin_sums(onto);
-//|   if pingpong then
-          pingpong_pass(wg);
-//|   end
-          wgmma_wait<1>($(raw));
-          block--;
-          weigh(s, block, keep);
-          probabilities(s$(fma and ", adds" or ""));
-          if (decltype(onto)::value) {
-            add_values(a, weight, sums, true);
-            weight[0] = keep[0], weight[1] = keep[1];
-          } else {
-            wgmma_wait<0>(sums);
-            release($(v_empty));
-            v.next();
-            if (__any_sync(~0u, keep[0] != 1.f || keep[1] != 1.f)) {
-#pragma unroll
-              for (int i = 0; i < $(nt); i++) sums[i] *= keep[i / 2 % 2];
-              weight[0] *= keep[0], weight[1] *= keep[1];
-            }
-          }
-          to_operand(a, s, state$(fma and ", one" or l.ones and ", adds" or ""));
-        };
-#pragma unroll 1
-        while (block > last + 1) {
-          step(Choice<false>());
-          step(Choice<true>());
-        }
-        if (block > last) {
-          step(Choice<false>());
-        } else {
-#pragma unroll
-          for (int i = 0; i < $(nt); i++) sums[i] = 0.f;
-        }
-        begin_sums(Choice<true>());
-        add_values(a, weight, sums, true);
-        block--;
       }
 //| else
       if (block >= last) {
