@@ -8,7 +8,7 @@
 //| local turns, pingpong, exps = c.schedule > 0, c.schedule == 1, c.schedule == 2
 //| local ahead = c.overlap == 2
 //| local fma = c.exp > 0 -- some exponentials without the special-function unit
-//| local two_walks = l.ones and l.before
+//| local two_walks = l.ones and l.before and not l.beside
 //| local sum, raw = "float", "s" -- what products of Q and K are summed up in
 //| if l.integer then sum, raw = "int", "raw" end
 //| local nt = l.ones and "NT + 4" or "NT" -- registers of a sum
@@ -353,12 +353,12 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| end
       };
 //| end
-//| if two_walks then
+//| if not l.beside then
+//|   if two_walks then
       // With sums of P for LSE, or without: a branch between exponentials and packing would part them.
       auto walk = [&](auto of_lse) {
       constexpr bool adds = decltype(of_lse)::value;
-//| end
-//| if not l.beside then
+//|   end
 #pragma unroll 1
       for (; block >= last; block--) {
         u32 a[$(np)];  // P
@@ -401,6 +401,13 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         add_values(a, keep, sums, false);
 //|   end
       }
+//|   if two_walks then
+      };
+      if (p.lse != nullptr)
+        walk(Choice<true>());
+      else
+        walk(Choice<false>());
+//|   end
 //| else
       if (block >= last) {
         u32 a[$(np)];   // P
@@ -453,13 +460,6 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         add_values(a, weight, sums, false);
         block--;
       }
-//| end
-//| if two_walks then
-      };
-      if (p.lse != nullptr)
-        walk(Choice<true>());
-      else
-        walk(Choice<false>());
 //| end
       if (first < last) release(q_empty(smem, q.at, wg));
       q.next();
