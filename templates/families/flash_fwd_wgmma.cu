@@ -61,8 +61,8 @@ constexpr int BOX = $(c.box), ROW = BOX * 2;              // columns of a box in
 constexpr int BOXES = $(l.boxes), BOXES_V = $(l.boxes_v);          // of a row of Q and K, of V
 constexpr int Q_TILE = 64 * BOXES * ROW;                // of one warpgroup
 //| if l.halves then
-constexpr int PIECES = $(l.halves), PIECE = BC * BOXES / PIECES * ROW;  // of a block of K or of V, by columns: the ring has STAGES_K of them
-constexpr int PIECE_BARRIERS = $(l.half_barriers);  // the first of those for the second warpgroup's
+constexpr int HALF_TILE = BC * BOXES / 2 * ROW;  // of K or of V: the ring has STAGES_K of them
+constexpr int HALF_BARRIERS = $(l.half_barriers);  // the first of those for the second warpgroup's
 //| elseif l.v_in_k then
 constexpr int K_TILE = BC * BOXES * ROW, V_TILE = K_TILE;  // V is the first boxes of K's rows
 //| else
@@ -222,7 +222,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| end
 //| if l.halves then
 #pragma unroll
-    for (int i = 0; i < STAGES_K; i++) mbarrier_init(piece_full(smem, 1, i), 1);
+    for (int i = 0; i < STAGES_K; i++) mbarrier_init(half_full(smem, 1, i), 1);
 //| end
 //| if l.told_barriers then
     mbarrier_init(told_full(smem), 1), mbarrier_init(told_empty(smem), CLUSTER - 1);

@@ -26,11 +26,10 @@ local function registers(a, c)
   return launch, math.min(240, (launch * (CONSUMERS + 1) - c.feeder) // CONSUMERS // 8 * 8)
 end
 
--- Halves or quarters of the columns of K's and V's blocks may come in turn through one ring of stages_k places. One box of Q is held in
--- registers, and has its place in shared memory where P is exchanged later.
-local HALVES, QUARTERS = 2, 4
-local function halves(c) return c.schedule > 0 end
-local function pieces_of(c) return c.schedule end
+-- Whether halves of the columns of K's and V's blocks come in turn through one ring of stages_k places. One box of Q is held in registers,
+-- and has its place in shared memory where P is exchanged later.
+local HALVES = 2
+local function halves(c) return c.schedule == HALVES end
 
 -- What a consumer's thread needs, of S, P and O and others.
 local function registers_of(p, c) return c.bc // 2 + 2 * (c.bc // 4) + columns_of(p, c) // 2 + 36 + program_cost(p).regs_ahead end
@@ -51,7 +50,7 @@ local function places(p, c)
   if halves(c) then
     l.exchange = l.k - c.br * l.row
     l.k = round_up(math.max(l.k, l.exchange + exchanged), 1024)
-    l.v, l.barriers = l.k, l.k + c.stages_k * c.bc * l.boxes // pieces_of(c) * l.row
+    l.v, l.barriers = l.k, l.k + c.stages_k * c.bc * l.boxes // 2 * l.row
   else
     l.v = l.k + c.stages_k * c.bc * l.boxes * l.row
     l.exchange = l.v + (p.has_v_in_k and 0 or c.stages_v * c.bc * l.boxes_v * l.row)
@@ -84,9 +83,8 @@ local rows = {
     { "br", { 64 }, "B_r: rows of Q per block, which its consumer warpgroups share" },
     { "ctas", { 1 }, "blocks per SM" },
     { "feeder", { 40, 24 }, "registers per thread that the producer warpgroup keeps" },
-    { "schedule", { { 0, "plain" }, { HALVES, "halves" }, { QUARTERS, "quarters" } },
-      "S of a warpgroup's next block is issued beside P V of the other's; halves, quarters = so much of the columns of K and V comes at a " ..
-      "time, in turn, through one ring of stages_k places" },
+    { "schedule", { { 0, "plain" }, { HALVES, "halves" } }, "S of a warpgroup's next block is issued beside P V of the other's; " ..
+      "halves = halves of the columns of K and V come in turn through one ring of stages_k places" },
     { "bc", { 64, 48, 32, 80, 96 }, "B_c: keys per iteration", step = 2 },
     { "box", { BOX, 32 }, "columns of a TMA box: of an odd number of 64 both warpgroups sum up the middle one" },
     -- Never one: a warpgroup waits for K of its own blocks alone, every second one, and of one buffer the parity of the block before last
@@ -113,9 +111,8 @@ local rows = {
       end
       if c.feeder ~= 24 then return false, "halves of columns: consumers need what a producer with 24 registers leaves" end
       if p.has_v_in_k or p.has_lengths then return false, "halves of columns: of dense K and V apart" end
-      if p.d ~= p.dv or p.d % (pieces_of(c) * c.box) > 0 then return false, "halves of columns are whole boxes, of K and V alike" end
-      if c.schedule == QUARTERS and c.stages_k % 2 > 0 then return false, "quarters: V's lie side by side in a ring of an even number" end
-      if c.stages_k < 2 * pieces_of(c) or c.stages_v ~= 1 then return false, "a ring of halves has places for a block of K and V, and no other of V" end
+      if p.d ~= p.dv or p.d % (2 * c.box) > 0 then return false, "halves of columns are whole boxes, of K and V alike" end
+      if c.stages_k < 4 or c.stages_v ~= 1 then return false, "a ring of halves has places for a block of K and V, and no other of V" end
       return true
     end, upto = "stages_v" },
     { "stages", function(p, c)
@@ -166,7 +163,7 @@ local rows = {
     l.interleaved, l.relative, l.o_in_q, l.q_lent, l.skip_late, l.most = false, false, false, false, false, false
     l.v_in_k = p.has_v_in_k
     l.near, l.q_held = near(c), c.q_held
-    l.halves = halves(c) and pieces_of(c) or nil -- pieces of a block's columns
+    l.halves = halves(c) or nil
     l.apart = not l.v_in_k and not p.has_pages and not l.halves -- a thread loads K, another one V
     if p.has_pages then
       l.run = gcd(c.bc, p.page)

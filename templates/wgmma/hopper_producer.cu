@@ -116,7 +116,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
           load_keys(smem + $(to) + box * BC * ROW, $(map), rest, box * BOX, $(key), where.kv_head, sequence.$(batch)());
 //|   end
 //| if l.halves then
-// Pieces of the columns of K and of V, in turn, in the order in which products read them.
+// Halves of the columns of K and of V, in turn, in the order in which products read them.
 __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
   Ring<STAGES_K> ring, full[2];
   TileQueue tiles;
@@ -128,13 +128,13 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     const Sequence sequence = sequence_of(p, where.batch);
     tiles.done(smem, false);
     if (keys.loaded_hi < keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
-    auto load = [&](const TensorMap &map, int piece, int key, int wg) {
-      const u32 there = piece_full(smem, wg, wg == 0 ? full[0].at : full[1].at);
+    auto load = [&](const TensorMap &map, int half, int key, int wg) {
+      const u32 there = half_full(smem, wg, wg == 0 ? full[0].at : full[1].at);
       mbarrier_wait(k_empty(smem, ring.at), ring.parity ^ 1);
-      mbarrier_expect(there, PIECE);
+      mbarrier_expect(there, HALF_TILE);
 #pragma unroll
-      for (int box = 0; box < BOXES / PIECES; box++)
-        load_keys(smem + SMEM_K + ring.at * PIECE + box * BC * ROW, map, there, (piece * (BOXES / PIECES) + box) * BOX, key, where.kv_head,
+      for (int box = 0; box < BOXES / 2; box++)
+        load_keys(smem + SMEM_K + ring.at * HALF_TILE + box * BC * ROW, map, there, (half * (BOXES / 2) + box) * BOX, key, where.kv_head,
                   sequence.map_batch());
       ring.next();
       if (wg == 0) full[0].next();
@@ -144,10 +144,10 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     for (int block = keys.loaded_hi; block >= keys.loaded_lo - 1 && keys.loaded_lo <= keys.loaded_hi; block--) {
       const int key = sequence.map_key(block * BC);
       if (block >= keys.loaded_lo)
-        for (int piece = 0; piece < PIECES; piece++) load(k_map, piece, key, (keys.loaded_hi - block) % 2);
+        for (int half = 0; half < 2; half++) load(k_map, half, key, (keys.loaded_hi - block) % 2);
       if (block == keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
       if (block < keys.loaded_hi)
-        for (int piece = 0; piece < PIECES; piece++) load(v_map, piece, key + BC, piece / (PIECES / 2));
+        for (int half = 0; half < 2; half++) load(v_map, half, key + BC, half);
     }
   }
 }

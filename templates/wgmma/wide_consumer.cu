@@ -27,7 +27,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
   const u32 exchange = smem + SMEM_EXCHANGE + threadIdx.x % 128 * 16;
 //| if l.halves then
   int at = 0, last = 0;  // of a tile the block whose P is next to be multiplied, and the last one
-  u32 begin_at = 0;      // pieces that came before the tile's first
+  u32 begin_at = 0;      // halves that came before the tile's first
 //| else
   Ring<STAGES_K> k;  // of the block whose P is next to be multiplied
 //|   if not l.v_in_k then
@@ -38,14 +38,12 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
   u32 a[NS / 2];  // P
 
 //| if l.halves then
-  // Pieces come in this order: K of the first block; K of the next and V of the one before it, and so on; V of the last.
-  auto place_of_k = [&](int block, int piece) { return (begin_at + (block == 0 ? 0 : (2 * block - 1) * PIECES) + piece) % STAGES_K; };
-  auto place_of_v = [&](int piece) {  // of the block at hand, of this warpgroup's
-    return (begin_at + min(2 * at + 2, 2 * last + 1) * PIECES + wg * (PIECES / 2) + piece) % STAGES_K;
-  };
+  // Halves come in this order: K of the first block; K of the next and V of the one before it, and so on; V of the last.
+  auto place_of_k = [&](int block, int half) { return (begin_at + (block == 0 ? 0 : 4 * block - 2) + half) % STAGES_K; };
+  auto place_of_v = [&](int block) { return (begin_at + min(4 * block + 4, 4 * last + 2) + wg) % STAGES_K; };
   Ring<STAGES_K> full;  // of this warpgroup's, in the order in which it reads them
-  auto wait_piece = [&] {
-    mbarrier_wait(piece_full(smem, wg, full.at), full.parity);
+  auto wait_half = [&] {
+    mbarrier_wait(half_full(smem, wg, full.at), full.parity);
     full.next();
   };
 //| end
@@ -91,18 +89,15 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| if l.halves then
     at = 0, last = keys.loaded_hi - keys.loaded_lo;
     // O += P V of the block at hand is under way.
-    // Pieces of this warpgroup's half of V lie side by side: blocks have an even number, and so has the ring where there are two.
     auto multiply = [&] {
-#pragma unroll
-      for (int piece = 0; piece < PIECES / 2; piece++) wait_piece();
+      wait_half();
       wgmma_fence(o, a);
-      issue_output(o, a, smem + SMEM_K + place_of_v(0) * PIECE);
+      issue_output(o, a, smem + SMEM_K + place_of_v(at) * HALF_TILE);
       wgmma_commit();
     };
     // It is done: to the next block.
     auto next_block = [&] {
-#pragma unroll
-      for (int piece = 0; piece < PIECES / 2; piece++) release(k_empty(smem, place_of_v(piece)));
+      release(k_empty(smem, place_of_v(at)));
       at++;
     };
 //| else
@@ -194,25 +189,27 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| end
 //| if l.halves then
       named_wait(9, 128 * CONSUMERS);  // both hold it: P may take its place
-      // S of a block of this warpgroup's, so many after the one at hand, is under way, each piece of K a group.
+      // S of a block of this warpgroup's, so many after the one at hand, is under way, in two groups.
       auto begin = [&](int after) {
-//|   for piece = 0, l.halves - 1 do
-        wait_piece();
-        wgmma_fence();
-        issue_scores<$(piece) * BOXES / PIECES, $(piece + 1) * BOXES / PIECES>(
-            s, q_tile, smem + SMEM_K + place_of_k(at + after, $(piece)) * PIECE$(piece > 0 and (" - %d * BOXES / PIECES * BC * ROW"):format(piece) or ""), q_held);
-        wgmma_commit();
-//|   end
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+          const u32 k = smem + SMEM_K + place_of_k(at + after, half) * HALF_TILE;
+          wait_half();
+          wgmma_fence();
+          if (half == 0)
+            issue_scores<0, BOXES / 2>(s, q_tile, k, q_held);
+          else
+            issue_scores<BOXES / 2, BOXES>(s, q_tile, k - BOXES / 2 * BC * ROW, q_held);
+          wgmma_commit();
+        }
       };
-      // It is done when so many groups are under way: its pieces are read one after the other.
-      auto release_k = [&](int after, int piece) { release(k_empty(smem, place_of_k(at + after, piece))); };
+      // Its first half is read when that many groups are under way, and the second when one fewer is.
+      auto release_k = [&](int after, int half) { release(k_empty(smem, place_of_k(at + after, half))); };
       auto end_scores = [&](int after, auto behind) {
-//|   for piece = 0, l.halves - 2 do
-        wgmma_wait_groups<decltype(behind)::value + $(l.halves - 1 - piece)>();
-        release_k(after, $(piece));
-//|   end
+        wgmma_wait_groups<decltype(behind)::value + 1>();
+        release_k(after, 0);
         wgmma_wait<decltype(behind)::value>(s);
-        release_k(after, PIECES - 1);
+        release_k(after, 1);
       };
 //| else
       // S of a block of this warpgroup's, so many after the one at hand, is under way.
@@ -302,7 +299,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| end
           if constexpr (EARLY) {
             begin(2);
-            wgmma_wait<$(l.halves or 1)>(o);
+            wgmma_wait<$(l.halves and 2 or 1)>(o);
             next_block();
           } else {
             wgmma_wait<0>(o);
@@ -327,7 +324,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     }
     state[0].l += others[0], state[1].l += others[1];
 //| if l.halves then
-    begin_at += 2 * PIECES * (last + 1);
+    begin_at += 4 * (last + 1);
     // Q of the next tile comes while O of this one leaves.
     TileQueue after = tiles;
     Tile next;
