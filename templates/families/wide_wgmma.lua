@@ -211,7 +211,8 @@ local rows = {
         + c.bc * (p.d + (l.v_in_k and 0 or p.dv)) * 2,
       latency = 300 + wait,
       tile_latency = 4000 + c.br * p.d // 16 + near_tile,
-      l2_speed = l.halves and 1.9 or 1.5, -- as raced at d = 512
+      -- As raced at d = 512. Under a diagonal blocks are apart, and less of what they read is the same.
+      l2_speed = l.halves and (c.cluster == 1 and edges.right(p) and 1.75 or 1.9) or 1.5,
       bytes = l.v_in_k and p.b * (p.hq * p.sq * (p.d + p.dv) + p.hkv * p.sk * p.d) * 2 or nil,
       regs = l.regs,
     }
@@ -309,9 +310,11 @@ made.start = function(p, a)
   end
   -- Of several tiles to a head halves of columns, and half as many heads side by side: 1.04 to 1.07 of the rate at d = 512 on an H200.
   if not p.has_v_in_k and p.sq * (p.hq // p.hkv) > 64 then
-    list[#list + 1] = { br = 64, ctas = 1, feeder = 24, schedule = HALVES, bc = 64, box = BOX, stages_k = 5, stages_v = 1,
-      q_bufs = 1, q_held = 1, grid = "persistent", ahead = 0, sections = 2, cluster = 1, rescale = 2, exp = 0, convert = 0, o_path = 0,
-      parts = 0, combine = "second_kernel" }
+    for cluster = 1, edges.right(p) and 2 or 1 do
+      list[#list + 1] = { br = 64, ctas = 1, feeder = 24, schedule = HALVES, bc = 64, box = BOX, stages_k = 5, stages_v = 1,
+        q_bufs = 1, q_held = 1, grid = "persistent", ahead = 0, sections = 2, cluster = cluster, rescale = 2, exp = 0, convert = 0,
+        o_path = 0, parts = 0, combine = "second_kernel" }
+    end
   end
   return list
 end
