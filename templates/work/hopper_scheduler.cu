@@ -40,8 +40,8 @@ __device__ __forceinline__ int row_in_tile(int wg) { return $(of_tile) * 64; }
 //| if p.has_lengths then
 // Lengths and first rows of the tile's sequence are published with it: no other warp reads them in global memory.
 //| end
-//| if p.has_lengths or pr.walks and not pr.scans then
-//|   local few = p.has_lengths and "" or ", and a score program's mask may leave few"
+//| if p.has_lengths or l.told_barriers or pr.walks and not pr.scans then
+//|   local few = p.has_lengths and "" or l.told_barriers and ", as the draw and word of it do" or ", and a score program's mask may leave few"
 // The search takes as long as some blocks of keys$(few): it begins when K of this one is on its way.
 __device__ __forceinline__ int search_block(const KeyRange &keys) { return min(keys.loaded_lo + $(l.reverses and 5 or 2), keys.loaded_hi); }
 //| end
