@@ -38,9 +38,6 @@ local function registers_of(p, c) return c.bc // 2 + 2 * (c.bc // 4) + columns_o
 local NEAR = 2
 local function near(c) return c.combine == NEAR end
 
--- Whether blocks that share keys draw their tiles, the first of them for both.
-local function draws_for_all(c) return c.cluster > 1 and c.grid == 2 and not near(c) end
-
 -- Where what lies in shared memory.
 local function places(p, c)
   local l = { row = 2 * c.box, boxes = (p.d + c.box - 1) // c.box, boxes_v = (p.dv + c.box - 1) // c.box, wgs = 1 }
@@ -59,8 +56,8 @@ local function places(p, c)
   l.rest_barriers = 2 * c.stages_k + 2 * c.stages_v + 2 + 5 + (p.has_lengths and c.stages_v or 0)
   local barriers = l.rest_barriers + (p.has_v_in_k and 0 or 2 * c.stages_v)
   if near(c) then l.near_barriers, barriers = barriers, barriers + 2 end
-  if halves(c) then l.half_barriers, barriers = barriers, barriers + c.stages_k end
-  if draws_for_all(c) then l.told_barriers, barriers = barriers, barriers + 3 end -- the third is the number that is told
+  -- Blocks that share keys tell each other tiles: two barriers, and the place of a number.
+  if halves(c) then l.half_barriers, l.told_at, barriers = barriers, barriers + c.stages_k, barriers + c.stages_k + 3 end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + 16
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 32 or 0)
@@ -71,6 +68,9 @@ local function places(p, c)
   end
   return l
 end
+
+-- Whether blocks that share keys draw their tiles, the first of them for both.
+local function draws_for_all(c) return c.cluster > 1 and c.grid == 2 and not near(c) end
 
 local rows = {
   doc = "wide heads",
@@ -164,6 +164,7 @@ local rows = {
     l.v_in_k = p.has_v_in_k
     l.near, l.q_held = near(c), c.q_held
     l.halves = halves(c) or nil
+    l.told_barriers = draws_for_all(c) and l.told_at or nil
     l.apart = not l.v_in_k and not p.has_pages and not l.halves -- a thread loads K, another one V
     if p.has_pages then
       l.run = gcd(c.bc, p.page)
