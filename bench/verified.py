@@ -41,10 +41,20 @@ def fp8():
 MLA = "-d 576 --dv 512 -t bf16 --features lengths,pages,v-in-k --page 64 --kv-heads 1"
 WIDE = ("wide_wgmma:br=64,ctas=1,feeder=40,schedule=plain,bc={bc},box=64,stages_k={stages},stages_v={stages},q_bufs=1,grid={grid},ahead=0,"
         "sections=1,cluster={cluster},rescale=lazy,exp=0,convert=late,o_path=direct,parts={parts},combine={combine},q_held=0")
+HALVES = ("wide_wgmma:br=64,ctas=1,feeder=24,schedule=halves,bc=64,box=64,stages_k=5,stages_v=1,q_bufs=1,grid=persistent,ahead=0,"
+          "sections=2,cluster={},rescale=lazy,exp=0,convert=late,o_path=direct,parts=by_cost,combine=second_kernel,q_held=1")
 
 
 def wide():
-    """Heads of 264 to 576, V inside K with every way to add up parts, gradients to 512."""
+    """Heads of 264 to 576, by halves of columns, V inside K with every way to add up parts, gradients to 512."""
+    for cluster in (2, 1):
+        for i, d in enumerate((512, 384)):
+            head = f"-d {d} -t {('bf16', 'fp16')[i]} -c {HALVES.format(cluster)}"
+            yield f"{head} --mask none,causal -n {130 + 170 * i},{301 - 37 * i} -H 24 --kv-heads {6 * (i + 1)} -b 2"
+            yield f"{head} --mask causal -n {300 + i} --sk {170 + 400 * i} -H 40"
+            yield f"{head} --window {100 + 90 * i},{3 * i} -n {500 + i} -H 12"
+            yield f"{head} --mask none,causal -n {140 + i} --sk {2900 + 171 * i} -H 2"
+            yield f"{head} --mask causal -n 260 -H 30 --score softcap:30"
     ways = [dict(bc=64, stages=2, grid="persistent", cluster=1, parts="by_cost", combine=how) for how in ("last_warp", "second_kernel")]
     ways += [dict(ways[0], bc=32, stages=4, parts=n) for n in (3, 8)] + [dict(ways[1], parts=16), dict(ways[0], grid="static")]
     ways += [dict(ways[0], grid="static", cluster=n, combine="cluster") for n in (2, 4)]

@@ -185,7 +185,7 @@ const mutation hopper_mutations[] = {
     { "published before all lanes have written", T, "    __syncwarp();\n//|   end\n    if (lane == 0) {\n//|   if not early",
       "    if (lane == 0) {\n      mbarrier_arrive(tile_full(smem, slot.at));\n    }\n//|   end\n    if (lane == 0) {\n//|   if not early",
       0, "drawn" },
-    { "drawn tiles one too far", "deal.cu", "$(wk.blocks) + __shfl", "$(wk.blocks) + 1 + __shfl", 0, "drawn" },
+    { "drawn tiles one too far", "deal.cu", "$(blocks) + __shfl", "$(blocks) + 1 + __shfl", 0, "drawn" },
     { "the batch is not published", T, "where.head, (u32)where.batch)", "where.head, 0u)", 0, "two_batches" },
     { "two buffers of Q, and the first is read", A, "const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;",
       "const u32 q_tile = smem + wg * Q_TILE;", 0, "two_q" },

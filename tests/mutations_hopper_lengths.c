@@ -189,7 +189,7 @@ static const mutation mutations[] = {
     { "lengths are read too early", T, "  grid_wait();\n  TileOrder order(p, smem);\n", "  TileOrder order(p, smem);\n", 0, "packed" },
     { "first tiles of a sequence end it", T, "if (where.row < 0) break;", "if (where.row <= 0) break;", 0, "packed_none" },
     { "the last drawn tile is left out", "deal.cu", "< $(o.total);) {", "< $(o.total) - 1;) {", 0, "packed" },
-    { "drawn from the first on", "deal.cu", "$(wk.blocks) + __shfl_sync", "__shfl_sync", 0, "packed" },
+    { "drawn from the first on", "deal.cu", "$(blocks) + __shfl_sync", "__shfl_sync", 0, "packed" },
 
     /* pages */
     { "the first sequence's table", P, "(long long)sequence.index * p.page_table_stride", "0", 0, "pages" },

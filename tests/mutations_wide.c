@@ -19,10 +19,11 @@
     "wide_wgmma:br=64,ctas=1,feeder=40,schedule=0,bc=32,box=64,stages_k=2,stages_v=2,q_bufs=1,q_held=2,grid=2,ahead=0,sections=1,cluster=" \
     "1,"                                                                                                                                   \
     "rescale=2,exp=0,convert=0,o_path=0,parts=0,combine=1"
-/* Halves of the columns of K and V come in turn through one ring. */
-#define HALVES(keys, places)                                                                                                             \
+/* Halves of the columns of K and V come in turn through one ring; to two blocks, the first of which draws tiles for both. */
+#define RING(keys, places, blocks)                                                                                                       \
     "wide_wgmma:br=64,ctas=1,feeder=24,schedule=2,bc=" #keys ",box=64,stages_k=" #places ",stages_v=1,q_bufs=1,q_held=1,grid=2,ahead=0," \
-    "sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0,parts=0,combine=1"
+    "sections=1,cluster=" #blocks ",rescale=2,exp=0,convert=0,o_path=0,parts=0,combine=1"
+#define HALVES(keys, places) RING(keys, places, 1)
 /* O of more columns than one product has. */
 #define TWO_PRODUCTS                                                                                                                      \
     "flash_fwd_wgmma:br=128,ctas=1,feeder=24,schedule=1,bc=48,box=64,stages_k=2,stages_v=2,q_bufs=1,grid=2,ahead=0,sections=1,cluster=1," \
@@ -67,6 +68,8 @@ static const scene scenes[] = {
     { "held_few", "bf16,d=320,dv=256,mask=none,b=1,hq=2,hkv=1", HELD, 100, 30, NONE, WITH(NULL) },
     { "halves", "bf16,d=384,dv=384,mask=causal,b=1,hq=2,hkv=1", HALVES(32, 5), 70, 150, NONE, WITH(NULL) },
     { "halves_few", "bf16,d=384,dv=384,mask=none,b=1,hq=2,hkv=1", HALVES(32, 5), 100, 30, NONE, WITH(NULL) },
+    { "halves_pair", "bf16,d=384,dv=384,mask=causal,b=1,hq=2,hkv=1", RING(32, 5, 2), 200, 100, NONE, WITH(NULL) },
+    { "halves_keyless", "bf16,d=384,dv=384,mask=causal,b=1,hq=1,hkv=1", RING(32, 5, 2), 700, 30, NONE, WITH(NULL) },
     { "two_products", "bf16,d=264,dv=296,mask=causal,b=1,hq=2,hkv=1", TWO_PRODUCTS, 150, 170, NONE, WITH(NULL) },
     { "passes_parts", "bf16,d=40,dv=304,mask=none,features=lengths,b=1,hq=1,hkv=1", PASSES, 1, 700, NONE, WITH(&packed) },
     { "passes", "bf16,d=40,dv=304,mask=causal,b=1,hq=2,hkv=1", PASSES, 40, 60, NONE, WITH(NULL) },
@@ -124,7 +127,8 @@ static const mutation mutations[] = {
       0, "apart" },
     { "rows of Q go on past the heads of a group", "hopper_packed_queries.cu",
       "if (++head == p.group) head = 0, from += p.q_ss - p.group * p.q_sh;", "head++;", 0, "apart" },
-    { "Q is copied over what a warp still reads", C, "if (!fresh) named_wait(9, 128 * CONSUMERS);", "", 0, "held_few" },
+    { "Q is copied over what a warp still reads", C, "if (!fresh) named_wait(9, 128 * CONSUMERS);", "", 1, "held_few" },
+    { "Q is copied over what a warp still reads, halves", C, "if (!fresh) named_wait(9, 128 * CONSUMERS);", "", 0, "halves_few" },
     { "blocks that parts do not share evenly are left out", "ranges.cu", " + left * (where.part + 1) / parts) - 1", ") - 1", 0,
       "mla_parts" },
     { "sequences past the first 32 are those again", "varlen_order.cu", "gather(__shfl_sync(~0u, lanes.number, 31) + 1)",
@@ -172,6 +176,14 @@ static const mutation mutations[] = {
     { "a half is loaded over one that is not read", "hopper_producer.cu", "mbarrier_wait(k_empty(smem, ring.at), ring.parity ^ 1);", "", 0,
       "halves" },
     { "both halves have the first columns", "hopper_producer.cu", "(half * (BOXES / 2) + box) * BOX, key", "box * BOX, key", 0, "halves" },
+    { "Q of the next tile is that of this one", C, "ask_queries(next, sequence_of", "ask_queries(where, sequence_of", 0, "halves_few" },
+    { "both blocks that share halves have Q of the first", C, "of.row += row_in_tile(0);", "", 0, "halves_pair" },
+    { "both blocks draw", "deal.cu", "if (lane == 0 && cluster_rank() == 0) drawn", "if (lane == 0) drawn", 0, "halves_pair" },
+    { "a block is told another tile than is drawn", "told_tiles.cu", "store_at(told_number(smem), lane, drawn);",
+      "store_at(told_number(smem), lane, drawn + 1);", 0, "halves_pair" },
+    { "a tile is read before it is told", "told_tiles.cu", "wait_and_see(told_full(smem), turn.parity);", "", 0, "halves_pair" },
+    { "a tile is told over one that is not read", "told_tiles.cu", "wait_and_see(told_empty(smem), turn.parity ^ 1);", "", 0,
+      "halves_keyless" },
     { "the second product has the first one's columns of V", "hopper_products.cu", "192 / BOX *", "0 *", 0, "two_products" },
     { "the second product has the first keys of P", "hopper_products.cu", "wgmma_output_right(o, a + 4 * i,", "wgmma_output_right(o, a,", 0,
       "two_products" },

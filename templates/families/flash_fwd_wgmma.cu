@@ -224,6 +224,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 #pragma unroll
     for (int i = 0; i < STAGES_K; i++) mbarrier_init(half_full(smem, 1, i), 1);
 //| end
+//| if l.told_barriers then
+    mbarrier_init(told_full(smem), 1), mbarrier_init(told_empty(smem), CLUSTER - 1);
+//| end
 //| if l.near then
     mbarrier_init(parts_there(smem), 4 * CONSUMERS * CLUSTER), mbarrier_init(parts_read(smem), 4 * CONSUMERS * CLUSTER + $(l.apart and 2 or 1));
 //| end

@@ -56,7 +56,8 @@ local function places(p, c)
   l.rest_barriers = 2 * c.stages_k + 2 * c.stages_v + 2 + 5 + (p.has_lengths and c.stages_v or 0)
   local barriers = l.rest_barriers + (p.has_v_in_k and 0 or 2 * c.stages_v)
   if near(c) then l.near_barriers, barriers = barriers, barriers + 2 end
-  if halves(c) then l.half_barriers, barriers = barriers, barriers + c.stages_k end
+  -- Blocks that share keys tell each other tiles: two barriers, and the place of a number.
+  if halves(c) then l.half_barriers, l.told_at, barriers = barriers, barriers + c.stages_k, barriers + c.stages_k + 3 end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + 16
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 32 or 0)
@@ -67,6 +68,9 @@ local function places(p, c)
   end
   return l
 end
+
+-- Whether blocks that share keys draw their tiles, the first of them for both.
+local function draws_for_all(c) return c.cluster > 1 and c.grid == 2 and not near(c) end
 
 local rows = {
   doc = "wide heads",
@@ -126,7 +130,7 @@ local rows = {
     end, upto = "bc" },
     { "cluster", function(p, c)
       if c.cluster == 1 then return true end
-      if c.grid == c.named.grid.persistent then return false, "the blocks of a cluster would draw different tiles" end
+      if c.grid == c.named.grid.persistent and not halves(c) then return false, "the blocks of a cluster would draw different tiles" end
       return true
     end, upto = "cluster" },
     { "accumulators", function(p, c, a)
@@ -160,6 +164,7 @@ local rows = {
     l.v_in_k = p.has_v_in_k
     l.near, l.q_held = near(c), c.q_held
     l.halves = halves(c) or nil
+    l.told_barriers = draws_for_all(c) and l.told_at or nil
     l.apart = not l.v_in_k and not p.has_pages and not l.halves -- a thread loads K, another one V
     if p.has_pages then
       l.run = gcd(c.bc, p.page)
@@ -194,6 +199,8 @@ local rows = {
     if near(c) then
       local idle = math.max(0, 1 - (p.sq * (p.hq // p.hkv) + c.br - 1) // c.br * p.hkv * p.b * c.cluster / a.sm_count)
       clock, wait = 1 + 0.3 * idle, wait * (1 - idle)
+    elseif l.halves and c.cluster > 1 and edges.right(p) then
+      clock = 1.06 -- 1.04 to 1.2 of the rate of blocks apart at d = 512 on an H200
     end
     return {
       rows = c.br * (near(c) and 1 or c.cluster), cols = c.bc * (near(c) and c.cluster or 1), group = near(c) and 0 or c.br,
@@ -207,7 +214,8 @@ local rows = {
         + c.bc * (p.d + (l.v_in_k and 0 or p.dv)) * 2,
       latency = 300 + wait,
       tile_latency = 4000 + c.br * p.d // 16 + near_tile,
-      l2_speed = l.halves and 1.9 or 1.5, -- as raced at d = 512
+      -- As raced at d = 512. Under a diagonal blocks are apart, and less of what they read is the same.
+      l2_speed = l.halves and (c.cluster == 1 and edges.right(p) and 1.75 or 1.9) or 1.5,
       bytes = l.v_in_k and p.b * (p.hq * p.sq * (p.d + p.dv) + p.hkv * p.sk * p.d) * 2 or nil,
       regs = l.regs,
     }
@@ -274,7 +282,7 @@ made.tunables[#made.tunables + 1] = { "q_held", { 0, 1, 2 },
 made.constraints[#made.constraints + 1] = { "held", function(p, c, a)
   if halves(c) then
     if c.q_held ~= 1 then return false, "one box of Q has its place where P is exchanged" end
-    if c.cluster > 1 or c.combine ~= 1 then return false, "halves of columns: blocks share nothing, and a second kernel adds up parts" end
+    if c.combine ~= 1 then return false, "halves of columns: a second kernel adds up parts" end
     return true
   end
   if c.q_held == 0 then return true end
@@ -305,9 +313,11 @@ made.start = function(p, a)
   end
   -- Of several tiles to a head halves of columns, and half as many heads side by side: 1.04 to 1.07 of the rate at d = 512 on an H200.
   if not p.has_v_in_k and p.sq * (p.hq // p.hkv) > 64 then
-    list[#list + 1] = { br = 64, ctas = 1, feeder = 24, schedule = HALVES, bc = 64, box = BOX, stages_k = 5, stages_v = 1,
-      q_bufs = 1, q_held = 1, grid = "persistent", ahead = 0, sections = 2, cluster = 1, rescale = 2, exp = 0, convert = 0, o_path = 0,
-      parts = 0, combine = "second_kernel" }
+    for cluster = 1, edges.right(p) and 2 or 1 do
+      list[#list + 1] = { br = 64, ctas = 1, feeder = 24, schedule = HALVES, bc = 64, box = BOX, stages_k = 5, stages_v = 1,
+        q_bufs = 1, q_held = 1, grid = "persistent", ahead = 0, sections = 2, cluster = cluster, rescale = 2, exp = 0, convert = 0,
+        o_path = 0, parts = 0, combine = "second_kernel" }
+    end
   end
   return list
 end

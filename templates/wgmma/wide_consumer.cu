@@ -59,6 +59,18 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
   TileQueue tiles;
   Tile where;
   bool fresh = true;  // no tile yet has read Q
+//| if l.halves then
+  // Q of a tile is on its way, when all warps have read the one before, and the last P, which has the place of its last box.
+  auto ask_queries = [&](Tile of, const Sequence &sequence) {
+    if (!fresh) named_wait(9, 128 * CONSUMERS);
+    fresh = false;
+//|   if c.cluster > 1 then
+    of.row += row_in_tile(0);
+//|   end
+    copy_queries(p, sequence, of, smem, (wg * 4 + warp) * 8, lane);
+    cp_async_commit();
+  };
+//| end
 //| if l.near then
   for (int number = 0; tiles.next(p, smem, where); number++) {
 //| else
@@ -152,14 +164,18 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     if (keys.loaded_hi >= keys.loaded_lo) {
       const u32 q_tile = smem;
       int block = keys.loaded_hi;
+//| if l.halves then
+      if (fresh) ask_queries(where, sequence);
+//| else
       // The Q before is read by all warps: those of other rows may be as many blocks behind as there are buffers of K.
       if (!fresh) named_wait(9, 128 * CONSUMERS);
       fresh = false;
-//| if c.cluster > 1 and not l.near then
+//|   if c.cluster > 1 and not l.near then
       where.row = first_row;
-//| end
+//|   end
       copy_queries(p, sequence, where, q_tile, (wg * 4 + warp) * 8, lane);
       cp_async_commit();
+//| end
       cp_async_wait<0>();
       fence_async();
       named_wait(9, 128 * CONSUMERS);
@@ -309,6 +325,14 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     state[0].l += others[0], state[1].l += others[1];
 //| if l.halves then
     begin_at += 4 * (last + 1);
+    // Q of the next tile comes while O of this one leaves.
+    TileQueue after = tiles;
+    Tile next;
+    after.slot.next();
+    if (after.next(p, smem, next)) {
+      const KeyRange of_next = after.keys(p, smem, 0);
+      if (of_next.loaded_hi >= of_next.loaded_lo) ask_queries(next, sequence_of(p, next.batch));
+    }
 //| end
     where = tiles.again(p, smem);
     tiles.done(smem, true);
