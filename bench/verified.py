@@ -2,12 +2,13 @@
 """Runs many `fagen verify` side by side, each line of its input one's arguments, and counts the problems that were right.
 
     python3 bench/verified.py bin/fagen --seconds 200 --jobs 16 --of fp8          products of 8 bits; --of wide: wide heads
-                                                 --of programs: those that ship, in each forward family
+                                                 --of programs: of scores, in each forward family
     python3 bench/verified.py bin/fagen --file lines.txt -- --device sim:sm_90a   lines of a file, and what each gets
 Lines are begun in their order; what has not ended in time is interrupted, and tells how many were right until then. Ends with 0 where
 none was wrong and some were right.
 """
 import argparse
+import os
 import re
 import signal
 import subprocess
@@ -88,7 +89,10 @@ FAMILIES = ("flash_fwd_wgmma", "flash_fwd_mma", "flash_fwd_ffma", "decode_mma", 
 
 
 def programs():
-    """Programs that ship in each forward family: numbers that are drawn, of configs too; then what is chosen, in 8 bits and wide heads too."""
+    """Programs that ship, and some that were made up, in each forward family: numbers that are drawn, of configs too; then what is chosen, in
+    8 bits and wide heads too."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
+    made_up = sorted(name for name in os.listdir(folder) if name.endswith(".lua"))
     for n in range(2):
         for f, family in enumerate(FAMILIES):
             features = " --features lengths" if family.startswith("mixed") else ("", " --features lengths", " --page 16")[f % 3] if n else ""
@@ -97,6 +101,9 @@ def programs():
             for i in range(6):
                 name = SHIPPED[(6 * f + i + 9 * n) % len(SHIPPED)]
                 yield f"--score {name} --family {family} --count 3 --seed {1000 * n + 37 * f + 5 * i}{features}"
+            for i in range(3):
+                name = made_up[(3 * f + i + 12 * n) % len(made_up)]
+                yield f"--score-file {folder}/{name} --family {family} --count 2 --seed {1000 * n + 31 * f + 7 * i}{features}"
     for i, name in enumerate(SHIPPED):
         head = f"-d {(64, 128, 112, 96, 80)[i % 5]} -t {('bf16', 'fp16')[i % 2]} --score {name}"
         yield f"{head} --mask none,causal -n {150 + 17 * i},{260 + 11 * i} -H 4 --kv-heads {1 << i % 3}"

@@ -186,7 +186,8 @@ Test(cli_scores, what_is_wrong_is_refused)
     says("run --score sofcap -d 64", 1, "--score is \"sofcap\"; accepted: alibi, bias,");
     says("run --score softcap:0 -d 64", 1, "--score softcap:0: cap is \"0\"; accepted: a number from 1e-06 to 1e+30");
     says("run --score softcap:x -d 64", 1, "cap is \"x\"; accepted: a number");
-    says("run --score softcap:1,2 -d 64", 1, "more numbers than the program has scalars; \"2\" is left");
+    says("run --score softcap:1,2 -d 64", 1, "more numbers than the program has scalars; \"2\" is left; accepted: cap");
+    says("run --score alibi:3 -d 64", 1, "\"3\" is left; accepted: NAME alone: it has no scalars");
     says("run --score temperature_rows:1,2.5 -d 64", 1, "floor_scale is \"2.5\"; accepted: an integer from 1 to 1048576");
     says("run --score softcap --score-file wrong.lua", 1, "accepted: one of them");
     says("scores --score-file wrong.lua", 1, "wrong.lua:3:20: x is not defined");

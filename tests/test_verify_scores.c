@@ -19,8 +19,8 @@ static const fa_program *shipped(const char *name)
     return p;
 }
 
-/* A class of kernels: cases of it differ in all that is not compiled. FAGEN_TEST_FULL=1: more cases, and of every row; else of every
- * second of the first. */
+/* A class of kernels: cases of it differ in all that is not compiled. FAGEN_TEST_FULL=1: more cases, and of every row; else one of every
+ * second of the first, in turns of many queries and of few: score_kernels has the most problems. */
 static const struct {
     const char *program, *class;
     int device; /* of TEST_CHIPS */
@@ -58,14 +58,14 @@ Test(verify_scores, random_cases_are_right)
         test_mode(device ? SIM_LAZY : SIM_EAGER, device ? SIM_RANDOM : SIM_IN_ORDER, 7);
         OK(fa_create_on(&ctx, &o, sim_open(TEST_CHIPS), device));
         for (size_t i = full ? 0 : 1; i < (full ? sizeof rows / sizeof *rows : ROWS_OF_ALL); i += full ? 1 : 2)
-            for (uint64_t seed = 1; seed <= (full ? 60 : 2) && rows[i].device == device; seed++) {
+            for (uint64_t seed = 1; seed <= (full ? 60 : 1) && rows[i].device == device; seed++) {
                 fa_problem class;
                 fa_case c;
                 fa_verdict v;
                 fa_config config;
                 fa_gen *g;
                 OK(fa_problem_parse(&class, rows[i].class));
-                fa_case_make_class(&c, &class, seed % 2 ? FA_CASE_MANY : FA_CASE_FEW, seed * 977 + i);
+                fa_case_make_class(&c, &class, (full ? seed : i / 2) % 2 ? FA_CASE_MANY : FA_CASE_FEW, seed * 977 + i);
                 fa_case_set_score(&c, shipped(rows[i].program), true);
                 c.choice = full ? (uint32_t)(seed / 3) : (uint32_t)i;
                 OK(fa_gen_open(&g, NULL));
@@ -76,7 +76,7 @@ Test(verify_scores, random_cases_are_right)
             }
         fa_destroy(ctx);
     }
-    cr_expect_geq(ran, 8);
+    cr_expect_geq(ran, 5);
 }
 
 /* A softcap of two values, ALiBi of two arrays, another program at the same addresses, none: what each writes, by O's sum. */

@@ -30,6 +30,19 @@ static fa_status wrong_scalar(const char *name, const fa_score_operand *o, const
     return fa_fail(FA_INVALID, "--score %s: %s is \"%.40s\"; accepted: %s from %.9g to %.9g", name, o->name, is, whole, o->least, o->most);
 }
 
+static fa_status too_many(const char *name, const char *left, const fa_score_ir *ir)
+{
+    fa_text names = { 0 };
+    for (int k = 0; k < ir->operands; k++)
+        if (ir->operand[k].scalar)
+            fa_text_fmt(&names, "%s%s", names.n ? ", " : "", ir->operand[k].name);
+    const char *accepted = names.n ? fa_text_cstr(&names) : "NAME alone: it has no scalars";
+    fa_status st =
+        fa_fail(FA_INVALID, "--score %s: more numbers than the program has scalars; \"%.40s\" is left; accepted: %s", name, left, accepted);
+    fa_text_free(&names);
+    return st;
+}
+
 /* Numbers between commas, to the program's scalars in their order; the others have those of the text. */
 static fa_status read_scalars(const char *name, const char *text, const fa_program *program, fa_score_scalars *out)
 {
@@ -40,7 +53,7 @@ static fa_status read_scalars(const char *name, const char *text, const fa_progr
         while (k < program->ir.operands && !program->ir.operand[k].scalar)
             k++;
         if (k == program->ir.operands)
-            return fa_fail(FA_INVALID, "--score %s: more numbers than the program has scalars; \"%.40s\" is left", name, text);
+            return too_many(name, text, &program->ir);
         const fa_score_operand *o = &program->ir.operand[k];
         snprintf(one, sizeof one, "%.*s", (int)(n < sizeof one ? n : sizeof one - 1), text);
         double v = strtod(one, &end);

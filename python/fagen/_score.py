@@ -19,6 +19,7 @@ from .errors import Unsupported, invalid
 DTYPES = {_abi.FA_OPERAND_F32: "float32", _abi.FA_OPERAND_BF16: "bfloat16", _abi.FA_OPERAND_F16: "float16", _abi.FA_OPERAND_I32: "int32",
           _abi.FA_OPERAND_I64: "int64", _abi.FA_OPERAND_U8: "uint8", _abi.FA_OPERAND_BITS: "int32"}
 TRUTHS = ("bool", "bool8")  # as libraries call them
+BYTES = re.compile("[^\0\ud800-\udfff]*")  # what C takes, in UTF-8
 _plans = Plans()
 
 
@@ -43,8 +44,8 @@ class Score:
     Raises InvalidArgument with line and column at the first call, where the text is none."""
 
     def __init__(self, text: str, operands: Optional[Dict[str, Any]] = None, of: Optional["Score"] = None) -> None:
-        if not isinstance(text, str):
-            raise invalid("text", repr(text), "a score program, as docs/scores.md has it")
+        if of is None and (not isinstance(text, str) or not BYTES.fullmatch(text)):
+            raise invalid("text", repr(text)[:200], "a score program, as docs/scores.md has it")
         self.text = text
         self.operands: Dict[str, Any] = operands or {}
         self._root = self if of is None else of._root
@@ -130,7 +131,8 @@ def _array(o: Operand, x: Any, q: View, lengths: Dict[str, int], stream: Optiona
         value.extent[k] = given[at] if n is None else n
         value.stride[k] = steps[k]
     if not any(steps) and any((given[k - front] if n is None else n) > 1 for k, n in enumerate(words)):
-        raise invalid(f"{o.name}.shape", tuple(given), "more than one element: a scalar of the program is one number for all")
+        raise invalid(f"{o.name}.shape", f"{tuple(given)}, of one element", "more than one element: a scalar of the program is one number "
+                      "for all")
     return v, value
 
 
@@ -150,8 +152,8 @@ def values(made: Made, given: Dict[str, Any], q: View, lengths: Dict[str, int],
         else:
             try:
                 number = o.value if x is None else float(x)
-            except (TypeError, ValueError):
-                raise invalid(o.name, repr(x), "a number") from None
+            except (TypeError, ValueError, OverflowError):
+                raise invalid(o.name, repr(x)[:80], "a number") from None
             out[i] = _abi.ScoreValue(size=C.sizeof(_abi.ScoreValue), scalar=number)
         views.append(found)
     return out, views

@@ -1,0 +1,1 @@
+function score(s, b, h, i, j) return 1 end

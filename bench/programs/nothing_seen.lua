@@ -1,0 +1,1 @@
+function mask(b, h, i, j) return false end

@@ -1,0 +1,1 @@
+function sink(b, h, i) return 0.5 * i - h end
