@@ -78,6 +78,23 @@ function decode.has_token_rows(p, c)
   return true
 end
 
+-- Whether rows of few bits may come by tensor maps, a head's keys of a block as one box. All rows of a tile see the same keys: what comes
+-- with a block's last ones is cleared. A row is as long as a pattern of swizzled chunks.
+function decode.has_boxes(p, c, cc)
+  local low = low_bits(p, 80)
+  if not low then return false, "K and V have no few bits" end
+  if cc < 90 then return false, "no TMA before sm_90" end
+  if p.has_batch_invariant or edges.bounds(p) or p.mask ~= "none" then return false, "rows of a tile see keys of their own" end
+  if p.has_pages and p.page % c.bk > 0 then return false, "bk = " .. c.bk .. " keys lie in several pages" end
+  if p.align < 16 then return false, "rows at multiples of " .. p.align .. " bytes" end
+  if c.row_warps ~= 1 or (c.token_rows or 0) == 1 then return false, "copies of several warps" end
+  for _, x in ipairs { { low.k, p.d }, { low.v, p.dv } } do
+    local bytes = rows_of.row_bytes(x[1], x[2])
+    if x[1].block > 1 or bytes ~= 64 and bytes ~= 128 then return false, "rows of " .. bytes .. " bytes" end
+  end
+  return true
+end
+
 -- Tiles of four rows, of codes of K that are integers: a row of Q becomes four of integers of 8 bits, its limbs, the rows that mma.sync
 -- multiplies at a time, so that codes are multiplied as they come. Sums of a block of codes, which are exact, are multiplied by its scale.
 -- blocks: of a row; chunks: that a block's codes may lie in, `first`[b] the first; codes: that a byte holds; words: registers of a lane's
@@ -259,7 +276,9 @@ function decode.layout(p, c, a, wide)
   if l.low then  -- scales of tokens after K and V
     local scales = c.bk * (l.tokens and heads or 1) * 4
     l.k_scales, l.v_scales = k + v, k + v + (p.k_scale == 2 and scales or 0)
-    l.stage = round_up(l.v_scales + (p.v_scale == 2 and scales or 0), 128)  -- chunks are found by exclusive or
+    l.boxes = (c.boxes or 0) == 1 or nil
+    l.tma = l.boxes
+    l.stage = round_up(l.v_scales + (p.v_scale == 2 and scales or 0), l.boxes and 1024 or 128)  -- chunks are found by exclusive or
   end
   l.group = c.stages * l.stage
   if l.low and wide then  -- K and V of a group in fp16, as boxes of wgmma
@@ -287,6 +306,10 @@ function decode.layout(p, c, a, wide)
       l.floats = l.used
       l.used = l.floats + groups * c.bk * rows_of.scales(l.low.k, p.d) * 4
     end
+  end
+  if l.boxes then  -- mbarriers of the groups' buffers
+    l.barriers = round_up(l.used, 8)
+    l.used = l.barriers + groups * c.stages * 8
   end
   l.walk, l.next = "Walk", "next_tile"
   if p.has_batch_invariant then
@@ -326,6 +349,9 @@ end
 function decode.steps(p, c, a, l)
   local grid = ("rows/%d hkv%s b keys/%d"):format(c.br, l.heads and "/" .. l.heads or "", c.bk * c.key_warps)
   local first = { entry = "fa_decode", threads = l.threads, smem = l.bytes, per_sm = c.ctas * c.sm_shares, pdl = l.pdl, grid = grid }
+  if l.boxes then
+    first.maps = { { tensor = "k", cols = p.d, rows = c.bk, swizzle = p.d }, { tensor = "v", cols = p.dv, rows = c.bk, swizzle = p.dv } }
+  end
   if c.combine == c.named.combine.last_block then return { first } end
   -- As many blocks for each slice of rows as the first step has.
   return { first, {
@@ -570,7 +596,7 @@ function decode.params(p, c)
     if p[x .. "_scale"] == 2 or p[x .. "_scale"] == 4 then scales = scales .. (" %s_scale_ss"):format(x) end
   end
   return "q k v o lse " .. (c.combine == c.named.combine.last_block and "workspace" or "tiles_open") .. " part_o part_state "
-    .. values.rows .. values.scores .. values.seen .. values.pages .. scales
+    .. values.rows .. values.scores .. values.seen .. values.pages .. scales .. ((c.boxes or 0) == 1 and not p.has_lengths and " key_base" or "")
 end
 
 -- Buffers, blocks of an SM and heads side by side as they mostly win.

@@ -23,6 +23,7 @@ return decode.family {
       "rows of few bits come as they lie in a cache, all of a block's heads of a token side by side, into one tile of these heads",
       later = true },
     { "limbs", { 0, 1 }, "eight rows over K of integers are multiplied by products of integers, too, four at a time", later = true },
+    { "boxes", { 0, 1 }, "rows of few bits come by TMA, a head's rows of a block of keys at a time", later = true },
   },
   constraints = {
     { "rows", function(p, c)
@@ -44,6 +45,10 @@ return decode.family {
     { "limbs", function(p, c)
       if (c.limbs or 0) == 0 then return true end
       return decode.has_two_limbs(p, c)
+    end },
+    { "boxes", function(p, c, a)
+      if (c.boxes or 0) == 0 then return true end
+      return decode.has_boxes(p, c, a.cc)
     end },
     { "token_rows_whole", function(p, c)
       if (c.token_rows or 0) == 0 or p.hkv % c.head_warps == 0 then return true end
