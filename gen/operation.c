@@ -213,13 +213,6 @@ int fa_operand_bytes(const fa_operand *o, const fa_problem *p)
     return fa_dtype_bytes(fa_operand_dtype(o, p));
 }
 
-bool fa_operand_mappable(const fa_operand *o, const fa_problem *p)
-{
-    int bytes = fa_operand_bytes(o, p);
-    bool codes = p->op == FA_FORWARD && p->kv_dtype && (o->type == FA_TYPE_KV || o->type == FA_TYPE_V) && bytes == 1;
-    return bytes == fa_dtype_bytes(p->dtype) || codes || (o->id == FA_ID_v && fa_problem_wide_values(p));
-}
-
 double fa_operation_passes(int32_t op)
 {
     const fa_operation *row = fa_operation_find(op);

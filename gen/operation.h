@@ -141,8 +141,6 @@ int fa_operand_slot(const fa_operation *op, fa_operand_id id);
 /* fa_dtype of its elements; 0 for integers. */
 int fa_operand_dtype(const fa_operand *o, const fa_problem *p);
 int fa_operand_bytes(const fa_operand *o, const fa_problem *p); /* of an element, or of a block of a format that has blocks */
-/* Whether tensor maps may be over it: of as many bytes as the problem's type, V of 16 bits beside Q of 8, codes that have a byte each. */
-bool fa_operand_mappable(const fa_operand *o, const fa_problem *p);
 /* Its matrix products, in units of the forward operation's two; at least 1. */
 double fa_operation_passes(int32_t op);
 /* Its name in capital letters, as people read of it: "Q". Returns buf. */

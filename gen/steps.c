@@ -62,7 +62,7 @@ static void read_tensor(lua_State *L, const fa_lua_args *fr, const fa_family *f,
         luaL_error(L, "templates/%s: tensor of %s is \"%s\"; accepted: %s", f->file, of, name, mappable(names, sizeof names, f->operation));
     lua_pop(L, 1);
     const fa_operand *o = &f->operation->operand[m->operand];
-    if (!fa_operand_mappable(o, fr->problem))
+    if (!fa_problem_maps(fr->problem, o))
         luaL_error(L, "templates/%s: %s is of %s, which is %s here; accepted: a map of %s where it has the type of %s", f->file, of,
                    o->name, fa_dtype_name(fa_operand_dtype(o, fr->problem)), o->name, f->operation->operand[0].name);
 }

@@ -80,18 +80,27 @@ end
 
 -- Whether rows of few bits may come by tensor maps, a head's keys of a block as one box. All rows of a tile see the same keys: what comes
 -- with a block's last ones is cleared. A row is as long as a pattern of swizzled chunks.
-function decode.has_boxes(p, c, cc)
+local function boxes_of(p, cc)
   local low = low_bits(p, 80)
   if not low then return false, "K and V have no few bits" end
   if cc < 90 then return false, "no TMA before sm_90" end
   if p.has_batch_invariant or edges.bounds(p) or p.mask ~= "none" then return false, "rows of a tile see keys of their own" end
-  if p.has_pages and p.page % c.bk > 0 then return false, "bk = " .. c.bk .. " keys lie in several pages" end
   if p.align < 16 then return false, "rows at multiples of " .. p.align .. " bytes" end
-  if c.row_warps ~= 1 or (c.token_rows or 0) == 1 then return false, "copies of several warps" end
   for _, x in ipairs { { low.k, p.d }, { low.v, p.dv } } do
     local bytes = rows_of.row_bytes(x[1], x[2])
     if x[1].block > 1 or bytes ~= 64 and bytes ~= 128 then return false, "rows of " .. bytes .. " bytes" end
   end
+  return true
+end
+local boxed_problem, boxed_on, boxes, without  -- what was asked last: the space of a problem asks for each config
+function decode.has_boxes(p, c, cc)
+  if boxed_problem ~= p or boxed_on ~= cc then
+    boxes, without = boxes_of(p, cc)
+    boxed_problem, boxed_on = p, cc
+  end
+  if not boxes then return false, without end
+  if p.has_pages and p.page % c.bk > 0 then return false, "keys lie in several pages" end
+  if c.row_warps ~= 1 or (c.token_rows or 0) == 1 then return false, "copies of several warps" end
   return true
 end
 

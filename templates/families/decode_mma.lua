@@ -38,6 +38,14 @@ return decode.family {
       if not codes(p.kv, 80) then return false, "K and V have no few bits" end
       return c.br <= 16, "heads side by side have 16 rows each at most, not br = " .. c.br
     end, upto = "head_warps" },
+    { "boxes", function(p, c, a)
+      if (c.boxes or 0) == 0 then return true end
+      return decode.has_boxes(p, c, a.cc)
+    end },
+    { "boxes_alone", function(p, c)
+      if (c.boxes or 0) == 0 or c.kv_lanes == 1 and c.sm_shares == 1 and c.min_turns == 1 then return true end
+      return false, "boxes of heads that other blocks have, or shares of less than an SM"
+    end, search = true },
     { "token_rows", function(p, c)
       if (c.token_rows or 0) == 0 then return true end
       return decode.has_token_rows(p, c)
@@ -45,10 +53,6 @@ return decode.family {
     { "limbs", function(p, c)
       if (c.limbs or 0) == 0 then return true end
       return decode.has_two_limbs(p, c)
-    end },
-    { "boxes", function(p, c, a)
-      if (c.boxes or 0) == 0 then return true end
-      return decode.has_boxes(p, c, a.cc)
     end },
     { "token_rows_whole", function(p, c)
       if (c.token_rows or 0) == 0 or p.hkv % c.head_warps == 0 then return true end

@@ -48,7 +48,7 @@ static bool is_mappable(const fa_case *c, const fa_ragged *ragged)
             int32_t size;
             int64_t stride;
         } dims[] = { { l.s, l.ss }, { l.h, l.sh }, { l.b, l.sb } };
-        if (!op->operand[i].strided || !l.s || !fa_operand_mappable(&op->operand[i], &c->problem))
+        if (!op->operand[i].strided || !l.s || !fa_problem_maps(&c->problem, &op->operand[i]))
             continue;
         for (size_t k = 0; k < sizeof dims / sizeof *dims; k++)
             if (dims[k].size > 1 && !fa_map_stride_fits(dims[k].stride * bytes))
