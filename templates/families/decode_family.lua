@@ -78,13 +78,13 @@ function decode.has_token_rows(p, c)
   return true
 end
 
--- Whether rows of few bits may come by tensor maps, a head's keys of a block as one box. All rows of a tile see the same keys: what comes
--- with a block's last ones is cleared. A row is as long as a pattern of swizzled chunks.
+-- Whether rows of few bits may come by tensor maps, a head's keys of a block as one box. What comes with the first or the
+-- last keys that rows of the tile see is cleared. A row is as long as a pattern of swizzled chunks.
 local function boxes_of(p, cc)
   local low = low_bits(p, 80)
   if not low then return false, "K and V have no few bits" end
   if cc < 90 then return false, "no TMA before sm_90" end
-  if p.has_batch_invariant or edges.bounds(p) or p.mask ~= "none" then return false, "rows of a tile see keys of their own" end
+  if p.has_batch_invariant or edges.bounds(p) then return false, "a tile's keys are not those between two" end
   if p.align < 16 then return false, "rows at multiples of " .. p.align .. " bytes" end
   for _, x in ipairs { { low.k, p.d }, { low.v, p.dv } } do
     local bytes = rows_of.row_bytes(x[1], x[2])

@@ -188,12 +188,14 @@ __device__ __forceinline__ void group_arrived(int group) {
 }
 //| end
 
-//| if l.boxes and p.has_lengths then
-// A box brings rows of V that no query sees, and their NaN times a probability of 0 would be NaN. By all lanes of the group's warp.
-__device__ __forceinline__ void clear_unseen(u32 v_tile, int first) {
-#pragma unroll 1
-  for (int byte = max(first, 0) * V_BYTES + (int)threadIdx.x % 32 * 16; byte < BC * V_BYTES; byte += 512)
-    asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" ::"r"(v_tile + byte), "r"(0) : "memory");
+//| local clears = l.boxes and (p.has_lengths or p.mask ~= "none")
+//| if clears then
+// A box brings rows of V that no query of the tile sees, and their NaN times a probability of 0 would be NaN: all but rows lo to hi are
+// cleared. By all lanes of the group's warp.
+__device__ __forceinline__ void clear_unseen(u32 v_tile, int lo, int hi) {
+  for (int byte = (int)threadIdx.x % 32 * 16; byte < BC * V_BYTES; byte += 512)
+    if (byte / V_BYTES < lo || byte / V_BYTES > hi)
+      asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" ::"r"(v_tile + byte), "r"(0) : "memory");
   fence_async();  // the buffer is the copy engine's again
   __syncwarp();
 }
@@ -360,10 +362,10 @@ if (split.walk.left > 0) {
 //| if pr.scans then
       const int is = classes.at(iteration, look);
       if (is != 0) rows.attend(p, sequence, tile, block, is == 1, $(tiles));
-//| elseif l.boxes and p.has_lengths then
+//| elseif clears then
       if (block >= tile.range.block_lo && block <= tile.range.block_hi) {
         const bool cut = $(pr.is_cut("tile.range"));
-        if (cut) clear_unseen(v_tile, tile.range.key_hi + 1 - block * BC);
+        if (cut) clear_unseen(v_tile, tile.range.key_lo - block * BC, tile.range.key_hi - block * BC);
         rows.attend(p, sequence, tile, block, cut, $(tiles));
       }
 //| else
