@@ -427,6 +427,8 @@ function decode.few_keys(p)
   local kv = p.b * p.hkv * p.sk * row_bytes(p)
   return kv > 4e6 and kv < IN_L2
 end
+-- Rows that come by TMA, by the number of heads, of 64 bytes and of 128.
+local BOXES = { [64] = { [1] = 1, [2] = 0.89, [4] = 0.87, [8] = 0.9 }, [128] = { [1] = 0.97, [2] = 0.97, [4] = 0.97, [8] = 1 } }
 -- walked: keys that a block has one after the other; kv: bytes of K and V.
 local function apart(p, c, a, low, walked, kv)
   if not low or p.hkv == 1 then return 1 end
@@ -435,6 +437,7 @@ local function apart(p, c, a, low, walked, kv)
   if few_4 and heads == 2 and p.d > 64 then return APART_TWO_4 end
   local tokens = p.k_scale == 2 or p.v_scale == 2
   local bytes = low.k.block == 1 and low.v.block == 1 and not tokens
+  if (c.boxes or 0) == 1 then return BOXES[p.d <= 64 and 64 or 128][heads] end
   if bytes and c.br == 64 and is_narrow(p, low) and kv < IN_L2 then return APART_LANES end
   if bytes and a.hbm_gbs > 4000 then
     if heads == 2 and c.bk == 64 and math.max(p.d, p.dv) <= 64 and kv < KEPT_ALL * a.l2_bytes then return SHORT_FEW end

@@ -104,6 +104,14 @@ return decode.family {
         end
       end
     end
+    -- Rows of 64 or 128 bytes by TMA.
+    for _, heads in ipairs(br <= 16 and a.hbm_gbs > 4000 and { 4, 2 } or {}) do
+      local bk = math.max(p.d, p.dv) <= 64 and 64 or 32
+      local tile = { br = br, bk = bk, row_warps = 1, key_warps = 8 // heads, head_warps = heads, boxes = 1 }
+      if heads <= p.hkv and decode.has_boxes(p, tile, a.cc) then
+        for _, to in ipairs(decode.starts({ tile }, "last_block", { { 2, 1, 1 } })) do list[#list + 1] = to end
+      end
+    end
     for _, heads in ipairs(br <= 8 and { 8, 4, 2 } or {}) do
       local tile = { br = br, bk = 32, row_warps = 1, key_warps = 8 // heads, head_warps = heads }
       if heads <= p.hkv then
