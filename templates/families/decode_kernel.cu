@@ -245,6 +245,12 @@ if (split.walk.left > 0) {
 }
 //|   end
 //| end
+//| if l.boxes then
+  if (threadIdx.x == 0) {
+    tma_prefetch(k_map);
+    tma_prefetch(v_map);
+  }
+//| end
 //| if not p.has_lengths then
   const Split split = split_of(p);
 //| end
