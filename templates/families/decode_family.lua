@@ -99,7 +99,7 @@ function decode.has_boxes(p, c, cc)
     boxed_problem, boxed_on = p, cc
   end
   if not boxes then return false, without end
-  if p.has_pages and p.page % c.bk > 0 then return false, "keys lie in several pages" end
+  if p.has_pages and (p.page % 8 > 0 or p.page % c.bk > 0 and c.bk % p.page > 0) then return false, "runs of keys are no patterns" end
   if c.row_warps ~= 1 or (c.token_rows or 0) == 1 then return false, "copies of several warps" end
   return true
 end
@@ -359,7 +359,8 @@ function decode.steps(p, c, a, l)
   local grid = ("rows/%d hkv%s b keys/%d"):format(c.br, l.heads and "/" .. l.heads or "", c.bk * c.key_warps)
   local first = { entry = "fa_decode", threads = l.threads, smem = l.bytes, per_sm = c.ctas * c.sm_shares, pdl = l.pdl, grid = grid }
   if l.boxes then
-    first.maps = { { tensor = "k", cols = p.d, rows = c.bk, swizzle = p.d }, { tensor = "v", cols = p.dv, rows = c.bk, swizzle = p.dv } }
+    local rows = p.has_pages and math.min(p.page, c.bk) or c.bk  -- of a box, and of eight rows swizzled chunks are a pattern
+    first.maps = { { tensor = "k", cols = p.d, rows = rows, swizzle = p.d }, { tensor = "v", cols = p.dv, rows = rows, swizzle = p.dv } }
   end
   if c.combine == c.named.combine.last_block then return { first } end
   -- As many blocks for each slice of rows as the first step has.

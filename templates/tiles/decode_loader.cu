@@ -512,7 +512,14 @@ struct Loader {
 //| else
     if ($(pr.meets("BC", "key_lo", "key_hi"))) {
 //| end
-//| if l.boxes then
+//| if l.boxes and paged and run < c.bk then
+      if (thread == 0) mbarrier_expect(barrier, BC * (K_BYTES + V_BYTES));
+      __syncwarp();
+      if (thread < RUNS) {  // what no row sees comes of no page, as zeros
+        tma_load(buffer + thread * (RUN * K_BYTES), k_map, barrier, 0, token, kv_head, page);
+        tma_load(buffer + K_TILE + thread * (RUN * V_BYTES), v_map, barrier, 0, token, kv_head, page);
+      }
+//| elseif l.boxes then
       if (thread == 0) {
 //|   local at = paged and "token, kv_head, page" or "first_row + key, kv_head, batch"
         mbarrier_expect(barrier, BC * (K_BYTES + V_BYTES));
