@@ -167,7 +167,7 @@ const mutation low_mutations[] = {
       "maps maps_tokens" },
     { "in maps: phases never turn", "decode_kernel.cu", "parity ^= stage == STAGES - 1;", "", 0, "maps maps_tokens" },
     { "in maps: a block of keys is there with K", L, "mbarrier_expect(barrier, BC * (K_BYTES + V_BYTES));",
-      "mbarrier_expect(barrier, BC * K_BYTES);", 0, "maps_tokens" },
+      "mbarrier_expect(barrier, BC * K_BYTES);", 1, "maps_tokens" },
     { "in maps: V is K", L, "tma_load(buffer + K_TILE, v_map,", "tma_load(buffer + K_TILE, k_map,", 0, "maps maps_pages" },
     { "in maps: keys of the first head", L, "    kv_head = tile.kv_head;\n", "    kv_head = 0;\n", 0, "maps maps_tokens maps_pages" },
     { "in maps: packed sequences lie where the first does", L, "first_row = sequence.map_key(0);", "first_row = 0;", 0, "maps" },
