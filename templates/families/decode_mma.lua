@@ -105,11 +105,15 @@ return decode.family {
       end
     end
     -- Rows of 64 or 128 bytes by TMA.
-    for _, heads in ipairs(br <= 16 and a.hbm_gbs > 4000 and { 4, 2 } or {}) do
-      local bk = math.max(p.d, p.dv) <= 64 and 64 or 32
-      local tile = { br = br, bk = bk, row_warps = 1, key_warps = 8 // heads, head_warps = heads, boxes = 1 }
-      if heads <= p.hkv and decode.has_boxes(p, tile, a.cc) then
-        for _, to in ipairs(decode.starts({ tile }, "last_block", { { 2, 1, 1 } })) do list[#list + 1] = to end
+    local short = math.max(p.d, p.dv) <= 64
+    local boxes = br == 16 and (short and { { 64, 4, 2, 2 } } or { { 32, 8, 1, 2 } })
+      or short and { { 64, 2, 4, 2 }, { 64, 4, 2, 2 }, { 64, 8, 1, 2 } } or { { 32, 2, 4, 2 }, { 32, 4, 2, 2 }, { 32, 8, 1, 2 } }
+    if br == 8 and decode.few_keys(p) then boxes[#boxes + 1] = { 64, 4, 1, 2 } end
+    for _, x in ipairs(br <= 16 and a.hbm_gbs > 4000 and boxes or {}) do
+      local tile = { br = rows <= 4 and decode.has_limbs(p) and 4 or br, bk = x[1], row_warps = 1, key_warps = x[2], head_warps = x[3], boxes = 1 }
+      if x[3] <= p.hkv and decode.has_boxes(p, tile, a.cc) then
+        if x[3] == 1 then tile.head_warps = 0 end
+        for _, to in ipairs(decode.starts({ tile }, "last_block", { { x[4], 1, 1 } })) do list[#list + 1] = to end
       end
     end
     for _, heads in ipairs(br <= 8 and { 8, 4, 2 } or {}) do
