@@ -37,6 +37,13 @@ int32_t fa_problem_wide_values(const fa_problem *p)
     return wide ? p->v_dtype : 0;
 }
 
+bool fa_problem_maps(const fa_problem *p, const fa_operand *o)
+{
+    int bytes = fa_operand_bytes(o, p);
+    bool codes = p->op == FA_FORWARD && p->kv_dtype && (o->type == FA_TYPE_KV || o->type == FA_TYPE_V) && bytes == 1;
+    return bytes == fa_dtype_bytes(p->dtype) || codes || (o->id == FA_ID_v && fa_problem_wide_values(p));
+}
+
 void fa_problem_fill_shape(fa_problem *p)
 {
     p->b = p->b ? p->b : 1;

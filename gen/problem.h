@@ -1,6 +1,7 @@
 /* problem: what is asked (fa_problem of fagen.h): its checks, its printer, its parser, its shape bucket. */
 #ifndef FA_GEN_PROBLEM_H
 #define FA_GEN_PROBLEM_H
+#include "operation.h"
 #include "problem_fields.h"
 
 #define FA_PROBLEM_TEXT 384 /* bytes of a problem as it is printed, with a NUL */
@@ -24,6 +25,8 @@ const char *fa_feature_names(void);                     /* all, for messages */
 
 /* Whether Q, K and V have 8 bits, and so have the products. */
 bool fa_problem_eight(const fa_problem *p);
+/* Whether tensor maps may be over an operand: of as many bytes as the problem's type, V of 16 bits beside Q of 8, codes of a byte each. */
+bool fa_problem_maps(const fa_problem *p, const fa_operand *o);
 int32_t fa_problem_wide_values(const fa_problem *p); /* the type of V and P of 16 bits beside Q and K of 8; 0: they are as Q and K */
 
 /* Copies min(in->size, sizeof) bytes over defaults, checks every field and fills the defaults in: dv = d, o_dtype = the

@@ -62,8 +62,7 @@ static void read_tensor(lua_State *L, const fa_lua_args *fr, const fa_family *f,
         luaL_error(L, "templates/%s: tensor of %s is \"%s\"; accepted: %s", f->file, of, name, mappable(names, sizeof names, f->operation));
     lua_pop(L, 1);
     const fa_operand *o = &f->operation->operand[m->operand];
-    bool wide = o->id == FA_ID_v && fa_problem_wide_values(fr->problem);
-    if (fa_operand_bytes(o, fr->problem) != fa_dtype_bytes(fr->problem->dtype) && !wide)
+    if (!fa_problem_maps(fr->problem, o))
         luaL_error(L, "templates/%s: %s is of %s, which is %s here; accepted: a map of %s where it has the type of %s", f->file, of,
                    o->name, fa_dtype_name(fa_operand_dtype(o, fr->problem)), o->name, f->operation->operand[0].name);
 }

@@ -10,6 +10,8 @@
 #define HALF "decode_mma:br=8,bk=16,key_warps=2,ctas=1,min_turns=1,row_warps=1,stages=3,kv_lanes=1,sm_shares=1,combine=0"
 #define FOUR "decode_mma:br=4,bk=16,key_warps=2,ctas=1,min_turns=1,row_warps=1,stages=3,kv_lanes=1,sm_shares=1,combine=0"
 #define BOXES "decode_wgmma:br=64,bk=32,row_warps=4,key_warps=2,ctas=1,min_turns=1,stages=2,kv_lanes=1,sm_shares=2,combine=1"
+#define MAPS \
+    "decode_mma:br=8,bk=16,key_warps=2,ctas=1,min_turns=1,row_warps=1,stages=3,kv_lanes=1,sm_shares=1,combine=0,head_warps=2,boxes=1"
 #define HEAVY FA_VALUES_HEAVY, FA_HIDDEN_NAN, FA_LAYOUT_PACKED, 0, NULL, 0
 #define MMA(keys, rest) "decode_mma:br=16,bk=16,key_warps=" #keys ",ctas=1,min_turns=1,row_warps=1,stages=3,kv_lanes=1," rest
 
@@ -68,6 +70,13 @@ const scene low_scenes[] = {
     { "boxes_tokens", "fp16,d=128,dv=64,mask=none,features=lengths,b=3,hq=24,hkv=1,kv=s8,v=e5m2,k_scale=2,v_scale=2", BOXES, 1, 150, NONE,
       WITH(&many) },
     { "boxes_columns", "bf16,d=64,mask=none,b=2,hq=24,hkv=1,kv=e5m2,v=s8,k_scale=4,v_scale=4", BOXES, 1, 150, NONE, WITH(NULL) },
+    { "maps", "bf16,d=64,mask=window,features=lengths,b=3,hq=8,hkv=4,kv=e4m3,k_scale=1,v_scale=1", MAPS, 2, 250, 90, 0, 0, 0,
+      FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PACKED, 0, &packed, 0 },
+    { "maps_tokens", "fp16,d=128,dv=64,mask=none,b=2,hq=6,hkv=3,kv=s8,k_scale=2,v_scale=2", MAPS, 1, 150, NONE, PACKED },
+    { "maps_pages", "bf16,d=64,mask=none,features=lengths+pages,page=32,b=3,hq=4,hkv=4,kv=e5m2,v=e4m3", MAPS, 1, 120, NONE,
+      FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PACKED, 0, &wide_page, 0 },
+    { "maps_runs", "fp16,d=64,dv=128,mask=causal,features=lengths+pages,page=8,b=3,hq=4,hkv=2,kv=e4m3", MAPS, 2, 120, NONE,
+      FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PACKED, 0, &foreign, 0 },
     { "q5", "fp16,d=64,mask=none,b=2,hq=2,hkv=1,kv=q5_0,v=q5_1", MMA(2, "sm_shares=1,combine=0"), 2, 100, NONE, WITH(NULL) },
     { "q5_1", "bf16,d=64,mask=none,b=2,hq=2,hkv=1,kv=q5_1,v=q5_0", MMA(2, "sm_shares=1,combine=0"), 2, 100, NONE, WITH(NULL) },
     { "table", "bf16,d=64,mask=none,b=2,hq=2,hkv=1,kv=iq4_nl,v=q4_1", MMA(2, "sm_shares=1,combine=0"), 2, 100, NONE, WITH(NULL) },
@@ -148,6 +157,27 @@ const mutation low_mutations[] = {
     { "heads have the first one's scales of tokens", F, "side * 4 - (side * K_BYTES & -16)", "-(side * K_BYTES & -16)", 0, "side_pages" },
     { "scales side by side are those of the page's first tokens", L, "from += (u32)page * page_stride + token * stride;",
       "from += (u32)page * page_stride;", 0, "side_pages" },
+    { "in maps: what no row sees stays", "decode_kernel.cu", "if (byte / V_BYTES < lo || byte / V_BYTES > hi)", "if (false)", 0,
+      "maps maps_pages" },
+    { "in maps: what lies before the first key stays", "decode_kernel.cu", "byte / V_BYTES < lo || ", "", 0, "maps" },
+    { "in maps: the copy engine is not told of what was cleared", "decode_kernel.cu",
+      "  fence_async();  // the buffer is the copy engine's again\n  __syncwarp();", "  __syncwarp();", 0, "maps" },
+    { "in maps: the copy engine is not told of O", "decode_kernel.cu",
+      "    fence_async();  // the buffer is the copy engine's again\n//|   end\n    store_tile", "//|   end\n    store_tile", 0,
+      "maps maps_tokens" },
+    { "in maps: phases never turn", "decode_kernel.cu", "parity ^= stage == STAGES - 1;", "", 0, "maps maps_tokens" },
+    { "in maps: a block of keys is there with K", L, "mbarrier_expect(barrier, BC * (K_BYTES + V_BYTES));",
+      "mbarrier_expect(barrier, BC * K_BYTES);", 1, "maps_tokens" },
+    { "in maps: V is K", L, "tma_load(buffer + K_TILE, v_map,", "tma_load(buffer + K_TILE, k_map,", 0, "maps maps_pages" },
+    { "in maps: keys of the first head", L, "    kv_head = tile.kv_head;\n", "    kv_head = 0;\n", 0, "maps maps_tokens maps_pages" },
+    { "in maps: packed sequences lie where the first does", L, "first_row = sequence.map_key(0);", "first_row = 0;", 0, "maps" },
+    { "in maps: nobody says that there are no keys", L, "      mbarrier_arrive(barrier);", "      (void)barrier;", 0, "maps" },
+    { "in maps: tokens of a page are its first", L, "\"token, kv_head, page\"", "\"0, kv_head, page\"", 0, "maps_pages" },
+    { "in maps: runs of V lie where the first does", L, "K_TILE + thread * (RUN * V_BYTES)", "K_TILE", 0, "maps_runs" },
+    { "in maps: a block is its first run", L, "if (thread < RUNS) {  // what", "if (thread < 1) {  // what", 0, "maps_runs" },
+    { "in maps: scales are not waited for", "decode_kernel.cu",
+      "//|   if p.k_scale == 2 or p.v_scale == 2 then\n  cp_async_wait<STAGES - 2>();\n//|   end\n  mbarrier", "  mbarrier", 0,
+      "maps_tokens" },
     { "words of K go to the chunk beside theirs", P, "i % 2 == 0 and \"chunk\"", "i % 2 == 1 and \"chunk\"", 0, "folded" },
     { "eight keys and the next eight are exchanged", P, "i < 2 and \"n\"", "i >= 2 and \"n\"", 0, "folded" },
     { "V of keys 8 further on stands for the first", P, "a[m][kk], lo[r], hi[r]);", "a[m][kk], hi[r], lo[r]);", 0, "folded tokens" },

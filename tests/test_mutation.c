@@ -25,16 +25,16 @@ static const struct {
     { "lazy, random", SIM_LAZY, SIM_RANDOM, 2 },
 };
 
-static bool is_hopper(const scene *s)
+static bool has_maps(const scene *s)
 {
-    return strstr(s->config, "_wgmma:") != NULL && !strstr(s->config, "decode_");
+    return (strstr(s->config, "_wgmma:") != NULL && !strstr(s->config, "decode_")) || strstr(s->config, "boxes=1") != NULL;
 }
 
 static fa_case case_of(const scene *s)
 {
     static const int any[FA_TENSORS] = { FA_LAYOUT_HEADS, FA_LAYOUT_PACKED, FA_LAYOUT_REVERSED, FA_LAYOUT_PADDED },
                      of_tma[FA_TENSORS] = { FA_LAYOUT_HEADS, FA_LAYOUT_PACKED, FA_LAYOUT_PACKED, FA_LAYOUT_PADDED };
-    const int *layouts = is_hopper(s) ? of_tma : any;
+    const int *layouts = has_maps(s) ? of_tma : any;
     fa_case c = test_case(s->problem, s->sq, s->sk);
     c.window_left = s->left;
     c.window_right = s->right;

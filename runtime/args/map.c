@@ -115,8 +115,7 @@ bool fa_maps_possible(const fa_call *c, const fa_problem *p, char *why, size_t n
             continue;
         tensor t = tensor_of(c, i, p);
         int bytes = fa_dtype_bytes(t.dtype);
-        bool wide = op->operand[i].id == FA_ID_v && fa_problem_wide_values(p);
-        if (!t.size[0] || !t.size[2] || (bytes != fa_dtype_bytes(p->dtype) && !wide))
+        if (!t.size[0] || !t.size[2] || !fa_problem_maps(p, &op->operand[i]))
             continue;
         if (t.ptr % TMA_UNIT) {
             snprintf(why, n, "%s.ptr is %#llx; TMA takes multiples of %d", op->operand[i].name, (unsigned long long)t.ptr, TMA_UNIT);

@@ -1,4 +1,4 @@
-//| needs "l.asks_early? c.bk c.br c.combine c.ctas c.key_warps c.kv_lanes c.min_turns c.named c.row_warps c.stages l.boxed? l.bytes"
+//| needs "l.asks_early? l.barriers? l.boxes? c.bk c.br c.combine c.ctas c.key_warps c.kv_lanes c.min_turns c.named c.row_warps c.stages l.boxed? l.bytes"
 //| needs "l.chunks l.chunks_v l.dots? l.ends l.exchange l.exchange_stride l.found? l.group l.held? l.merge_threads l.next l.overlay"
 //| needs "l.parts_early? l.pdl l.floats? l.half? l.heads? l.integers_v? l.q? l.k_scales? l.low? l.ob? l.stage l.tokens? l.v_scales?"
 //| needs "l.section? l.segment_digits? l.segments_digits? l.slices l.slots? l.states l.sums? l.vb l.walk l.widened? l.words"
@@ -93,6 +93,9 @@ constexpr int WIDE = $(l.widened), WIDE_K = BC * D * 2;  // where a group's K an
 //| if l.half then
 constexpr int SMEM_Q = $(l.q);         // Q of the tile, as lanes take it
 //| end
+//| if l.boxes then
+constexpr int SMEM_BARRIERS = $(l.barriers);    // of each group: an mbarrier for a buffer
+//| end
 //| if l.floats then
 constexpr int SMEM_FLOATS = $(l.floats);    // of each group: scales of the blocks of its keys, in fp32
 //| end
@@ -105,6 +108,10 @@ constexpr int SLOTS = $(l.slots);          // sums that a thread block may leave
 
 //| include "machine/prelude.cu"
 
+//| if l.boxes then
+//|   include "machine/hopper.cu"
+
+//| end
 //| if l.low then
 //|   include "machine/unpack.cu"
 //|   unpack(l.low.k)
@@ -150,6 +157,16 @@ constexpr bool PAIRS_V = false;
 //|   include "mma/decode_fragments.cu"
 //| end
 
+//| if l.boxes then
+// Waits until the group's copies have arrived, whose warp is then through with the buffer of the iteration before. barrier: the buffer's.
+__device__ __forceinline__ void group_arrived(u32 barrier, u32 parity) {
+//|   if p.k_scale == 2 or p.v_scale == 2 then
+  cp_async_wait<STAGES - 2>();
+//|   end
+  mbarrier_wait(barrier, parity);
+  __syncwarp();
+}
+//| else
 //| if l.tokens then
 // Waits until the copies of all heads' groups of the same keys have arrived, which are then through with the buffer of the iteration
 // before.
@@ -169,9 +186,24 @@ __device__ __forceinline__ void group_arrived(int group) {
   asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "n"(GROUP_THREADS) : "memory");
 //| end
 }
+//| end
 
-extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const __grid_constant__ Params p) {
-  extern __shared__ __align__($(l.boxed and 1024 or 128)) unsigned char smem[];
+//| local clears = l.boxes and (p.has_lengths or p.mask ~= "none")
+//| if clears then
+// A box brings rows of V that no query of the tile sees, and their NaN times a probability of 0 would be NaN: all but rows lo to hi are
+// cleared. By all lanes of the group's warp.
+__device__ __forceinline__ void clear_unseen(u32 v_tile, int lo, int hi) {
+  for (int byte = (int)threadIdx.x % 32 * 16; byte < BC * V_BYTES; byte += 512)
+    if (byte / V_BYTES < lo || byte / V_BYTES > hi)
+      asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" ::"r"(v_tile + byte), "r"(0) : "memory");
+  fence_async();  // the buffer is the copy engine's again
+  __syncwarp();
+}
+
+//| end
+//| local maps = l.boxes and ", const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap v_map" or ""
+extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const __grid_constant__ Params p$(maps)) {
+  extern __shared__ __align__($((l.boxed or l.boxes) and 1024 or 128)) unsigned char smem[];
 //| -- Before the launch before has ended, where nothing is read for it: where a block's keys are, Q, and scales.
 //| local early = l.asks_early and l.pdl and not p.has_lengths and not pr.has_mask and not p.has_batch_invariant
 //| local key_group = (l.tokens or l.heads) and "key_group" or "group"
@@ -190,7 +222,19 @@ const u32 buffers = shared_address(smem) + group * SMEM_GROUP;
 const int key_group = group % GROUPS;
 //|     end
 //|   end
+//|   if l.boxes then
+const u32 barriers = shared_address(smem) + SMEM_BARRIERS + group * (STAGES * 8);
+if (threadIdx.x % GROUP_THREADS == 0) {
+#pragma unroll
+  for (int s = 0; s < STAGES; s++) mbarrier_init(barriers + s * 8, 1);
+  fence_barrier_init();
+  fence_async();
+}
+__syncwarp();
+Loader loader(p, split.walk, $(key_group), k_map, v_map);
+//|   else
 Loader loader(p, split.walk, $(key_group));
+//|   end
 //|   if l.low then
 WarpRows rows(smem);
 //|   end
@@ -200,6 +244,12 @@ if (split.walk.left > 0) {
   rows.find(p, sequence, tile_of(p, sequence, split.walk));
 }
 //|   end
+//| end
+//| if l.boxes then
+  if (threadIdx.x == 0) {
+    tma_prefetch(k_map);
+    tma_prefetch(v_map);
+  }
 //| end
 //| if not p.has_lengths then
   const Split split = split_of(p);
@@ -236,15 +286,25 @@ if (split.walk.left > 0) {
   bool asked = split.walk.left > 0;
   if (asked) rows.read(p);
 //| end
+//| local commits = not l.boxes or p.k_scale == 2 or p.v_scale == 2
 #pragma unroll 1
   for (int s = 0; s < STAGES - 1; s++) {
+//| if l.boxes then
+    loader.load(buffers + s * STAGE, barriers + s * 8);
+//| else
     loader.load(buffers + s * STAGE);
+//| end
+//| if commits then
     cp_async_commit();
+//| end
   }
 //| if not l.low then
   WarpRows rows(smem);
 //| end
   int stage = 0, free_stage = STAGES - 1;
+//| if l.boxes then
+  u32 parity = 0;  // of the buffers' phases, from the first on
+//| end
 //| if c.combine == c.named.combine.second_kernel then
   bool goes_on = false;  // a tile that began here ends elsewhere
 //| end
@@ -284,9 +344,16 @@ if (split.walk.left > 0) {
 //| local begin, condition = "int iteration = walk.iteration", "iteration < walk.end"
 //| if p.has_batch_invariant then begin, condition = "const int end = walk.cuts.begin_of(segment + 1)", "iteration < end" end
     for ($(begin); $(condition); iteration++) {
+//| if l.boxes then
+      group_arrived(barriers + stage * 8, parity);
+      loader.load(buffers + free_stage * STAGE, barriers + free_stage * 8);
+//| else
       group_arrived(group);
       loader.load(buffers + free_stage * STAGE);
+//| end
+//| if commits then
       cp_async_commit();
+//| end
 //| if l.tokens then
       // The first chunks of the head's rows.
       const u32 k_tile = buffers + stage * STAGE + (side * K_BYTES & -16);
@@ -301,11 +368,20 @@ if (split.walk.left > 0) {
 //| if pr.scans then
       const int is = classes.at(iteration, look);
       if (is != 0) rows.attend(p, sequence, tile, block, is == 1, $(tiles));
+//| elseif clears then
+      if (block >= tile.range.block_lo && block <= tile.range.block_hi) {
+        const bool cut = $(pr.is_cut("tile.range"));
+        if (cut) clear_unseen(v_tile, tile.range.key_lo - block * BC, tile.range.key_hi - block * BC);
+        rows.attend(p, sequence, tile, block, cut, $(tiles));
+      }
 //| else
       if (block >= tile.range.block_lo && block <= tile.range.block_hi)
         rows.attend(p, sequence, tile, block, $(pr.is_cut("tile.range")), $(tiles));
 //| end
       last = free_stage = stage;
+//| if l.boxes then
+      parity ^= stage == STAGES - 1;
+//| end
       stage = stage == STAGES - 1 ? 0 : stage + 1;
     }
 //| if c.combine == c.named.combine.second_kernel then
@@ -335,6 +411,9 @@ if (split.walk.left > 0) {
 //|   end
 //| else
     rows.leave(part_of_group(smem, last, group), states_of_group(smem, group), rows_in(tile));
+//|   if l.boxes and l.overlay then
+    fence_async();  // the buffer is the copy engine's again
+//|   end
     store_tile(p, sequence, tile, walk, split, $(l.parts_early and "first_part, parts, " or "")smem, last);
 //| end
   }

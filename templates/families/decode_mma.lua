@@ -23,6 +23,7 @@ return decode.family {
       "rows of few bits come as they lie in a cache, all of a block's heads of a token side by side, into one tile of these heads",
       later = true },
     { "limbs", { 0, 1 }, "eight rows over K of integers are multiplied by products of integers, too, four at a time", later = true },
+    { "boxes", { 0, 1 }, "rows of few bits come by TMA, a head's rows of a block of keys at a time", later = true },
   },
   constraints = {
     { "rows", function(p, c)
@@ -37,6 +38,14 @@ return decode.family {
       if not codes(p.kv, 80) then return false, "K and V have no few bits" end
       return c.br <= 16, "heads side by side have 16 rows each at most, not br = " .. c.br
     end, upto = "head_warps" },
+    { "boxes", function(p, c, a)
+      if (c.boxes or 0) == 0 then return true end
+      return decode.has_boxes(p, c, a.cc)
+    end },
+    { "boxes_alone", function(p, c)
+      if (c.boxes or 0) == 0 or c.kv_lanes == 1 and c.sm_shares == 1 and c.min_turns == 1 then return true end
+      return false, "boxes of heads that other blocks have, or shares of less than an SM"
+    end, search = true },
     { "token_rows", function(p, c)
       if (c.token_rows or 0) == 0 then return true end
       return decode.has_token_rows(p, c)
@@ -93,6 +102,18 @@ return decode.family {
           end
           for _, to in ipairs(decode.starts({ tile }, "last_block", shares)) do list[#list + 1] = to end
         end
+      end
+    end
+    -- Rows of 64 or 128 bytes by TMA.
+    local short = math.max(p.d, p.dv) <= 64
+    local boxes = br == 16 and (short and { { 64, 4, 2, 2 } } or { { 32, 8, 1, 2 } })
+      or short and { { 64, 2, 4, 2 }, { 64, 4, 2, 2 }, { 64, 8, 1, 2 } } or { { 32, 2, 4, 2 }, { 32, 4, 2, 2 }, { 32, 8, 1, 2 } }
+    if br == 8 and decode.few_keys(p) then boxes[#boxes + 1] = { 64, 4, 1, 2 } end
+    for _, x in ipairs(br <= 16 and a.hbm_gbs > 4000 and boxes or {}) do
+      local tile = { br = rows <= 4 and decode.has_limbs(p) and 4 or br, bk = x[1], row_warps = 1, key_warps = x[2], head_warps = x[3], boxes = 1 }
+      if x[3] <= p.hkv and decode.has_boxes(p, tile, a.cc) then
+        if x[3] == 1 then tile.head_warps = 0 end
+        for _, to in ipairs(decode.starts({ tile }, "last_block", { { x[4], 1, 1 } })) do list[#list + 1] = to end
       end
     end
     for _, heads in ipairs(br <= 8 and { 8, 4, 2 } or {}) do

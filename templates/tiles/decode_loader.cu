@@ -1,4 +1,4 @@
-//| needs "c.bk l.boxed? l.chunks l.chunks_v l.ctas l.heads? l.lines? l.low? l.next l.pdl l.shifts_k? l.shifts_v? l.tokens? l.walk"
+//| needs "c.bk l.boxed? l.boxes? l.chunks l.chunks_v l.ctas l.heads? l.lines? l.low? l.next l.pdl l.shifts_k? l.shifts_v? l.tokens? l.walk"
 //| local ke, ve, of, ofk, ofv = "element", "element", "element", "", ""
 //| local kb, vb = "D * (int)sizeof(element)", "DV * (int)sizeof(element)"
 //| if l.low then ke, ve, of, ofk, ofv, kb, vb = "k_element", "v_element", "E", ", k_element", ", v_element", "K_BYTES", "V_BYTES" end
@@ -31,7 +31,12 @@ struct Loader {
 //| end
   // The tile at hand.
   int first_block, key_lo, key_hi;
+//| if l.boxes then
+  const TensorMap &k_map, &v_map;
+  int kv_head$(paged and "" or ", batch, first_row");  // coordinates of the tile's head$(paged and "" or ", its sequence, its first key")
+//| else
   const char *k, *v;
+//| end
 //| for _, x in ipairs(shifted) do
   int $(x[1])_shift;  // of the tile's rows, as it is copied; -1: by less than chunks
 //| end
@@ -75,14 +80,21 @@ struct Loader {
   Tile tile;
 //| end
 //| if paged then
+//|   if not l.boxes then
   long long k_page, v_page;  // elements from a page to the next
+//|   end
   const int *table;  // of the sequence
   // Of the run that this lane looked up for the iteration: its first key, the entry of the table, the page, and its first token there.
   int key, entry, page, token;
   int step_entries, step_tokens;  // from an iteration to the next
 //| end
 
+//| if l.boxes then
+  __device__ __forceinline__ Loader(const Params &p, const $(l.walk) &start, int group, const TensorMap &k_map, const TensorMap &v_map)
+      : p(p), walk(start), group(group), k_map(k_map), v_map(v_map) {
+//| else
   __device__ __forceinline__ Loader(const Params &p, const $(l.walk) &start, int group) : p(p), walk(start), group(group) {
+//| end
 //| if l.low then
     thread = in_register((int)threadIdx.x % GROUP_THREADS);
 //|   for _, x in ipairs(shifted) do
@@ -138,14 +150,23 @@ struct Loader {
 //| if l.tokens then
 //|   k_head, v_head = "(k_whole ? walk.kv_head * HEADS : tile.kv_head)", "(v_whole ? walk.kv_head * HEADS : tile.kv_head)"
 //| end
+//| if l.boxes then
+    kv_head = tile.kv_head;
+//|   if not paged then
+    batch = sequence.$(p.has_lengths and "map_batch_k" or "map_batch")();
+    first_row = sequence.map_key(0);
+//|   end
+//| end
 //| if paged then
+//|   if not l.boxes then
     k = (const char *)((const $(ke) *)p.k + $(k_head) * p.k_sh);
     v = (const char *)((const $(ve) *)p.v + $(v_head) * p.v_sh);
     k_page = sequence.k_page();
     v_page = sequence.v_page();
+//|   end
     table = p.page_table + (long long)walk.batch * p.page_table_stride;
     look_up_first();
-//| else
+//| elseif not l.boxes then
     k = (const char *)((const $(ke) *)p.k + sequence.k() + $(k_head) * p.k_sh);
     v = (const char *)((const $(ve) *)p.v + sequence.v() + $(v_head) * p.v_sh);
 //| end
@@ -239,7 +260,7 @@ struct Loader {
 //| end
 
 //| local of_page = paged and ", long long page_stride" or ""
-//| local steps = l.low and not l.tokens and p.kv_align >= 16 and (not paged or run == c.bk)  -- a lane's rows are a stride apart
+//| local steps = l.low and not l.tokens and not l.boxes and p.kv_align >= 16 and (not paged or run == c.bk)  -- a lane's rows are a stride apart
 //| if steps then
   // The same where a lane's rows are a stride apart: no address is multiplied out, and where all keys are seen nothing is asked of any.
   template <int N, int ROW_BYTES, class E>
@@ -474,8 +495,13 @@ struct Loader {
   }
 
 //| end
+//| if l.boxes then
+  // The group's keys of the next iteration, to one of its buffers, whose barrier tells when they are there. Nothing after the last.
+  __device__ __forceinline__ void load(u32 buffer, u32 barrier) {
+//| else
   // The group's keys of the next iteration, to one of its buffers. Nothing after the last.
   __device__ __forceinline__ void load(u32 buffer) {
+//| end
     if (walk.left <= 0) return;
     const int key = (first_block + iteration * GROUPS + group) * BC;
 //| if pr.scans then
@@ -486,7 +512,21 @@ struct Loader {
 //| else
     if ($(pr.meets("BC", "key_lo", "key_hi"))) {
 //| end
-//| if l.tokens then
+//| if l.boxes and paged and run < c.bk then
+      if (thread == 0) mbarrier_expect(barrier, BC * (K_BYTES + V_BYTES));
+      __syncwarp();
+      if (thread < RUNS) {  // what no row sees comes of no page, as zeros
+        tma_load(buffer + thread * (RUN * K_BYTES), k_map, barrier, 0, token, kv_head, page);
+        tma_load(buffer + K_TILE + thread * (RUN * V_BYTES), v_map, barrier, 0, token, kv_head, page);
+      }
+//| elseif l.boxes then
+      if (thread == 0) {
+//|   local at = paged and "token, kv_head, page" or "first_row + key, kv_head, batch"
+        mbarrier_expect(barrier, BC * (K_BYTES + V_BYTES));
+        tma_load(buffer, k_map, barrier, 0, $(at));
+        tma_load(buffer + K_TILE, v_map, barrier, 0, $(at));
+      }
+//| elseif l.tokens then
       copy_tokens<$(l.tokens.k.whole), K_PITCH, K_BYTES, k_element>(buffer, k, k_whole, k_from, k_to, key,
                                             p.k_ss$(paged and ", k_page" or ""));
       copy_tokens<$(l.tokens.v.whole), V_PITCH, V_BYTES, v_element>(buffer + K_TILE, v, v_whole, v_from, $(alike and "k_to" or "v_to"), key,
@@ -535,7 +575,13 @@ struct Loader {
 //|   local whole, page = l.tokens and (", %s_scales_whole"):format(x) or "", paged and ("p.%s_scale_sb"):format(x) or "0"
       copy_scales(buffer + $(x:upper())_SCALES, $(x)_scales$(whole), key, p.$(x)_scale_ss, $(page));
 //| end
+//| if l.boxes then
+    } else if (thread == 0) {
+      mbarrier_arrive(barrier);
     }
+//| else
+    }
+//| end
     if (++iteration == walk.end) {
       walk.$(l.next)(p);
       enter();

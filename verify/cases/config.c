@@ -48,8 +48,7 @@ static bool is_mappable(const fa_case *c, const fa_ragged *ragged)
             int32_t size;
             int64_t stride;
         } dims[] = { { l.s, l.ss }, { l.h, l.sh }, { l.b, l.sb } };
-        bool wide = op->operand[i].id == FA_ID_v && fa_problem_wide_values(&c->problem);
-        if (!op->operand[i].strided || !l.s || (bytes != fa_dtype_bytes(c->problem.dtype) && !wide))
+        if (!op->operand[i].strided || !l.s || !fa_problem_maps(&c->problem, &op->operand[i]))
             continue;
         for (size_t k = 0; k < sizeof dims / sizeof *dims; k++)
             if (dims[k].size > 1 && !fa_map_stride_fits(dims[k].stride * bytes))
