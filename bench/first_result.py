@@ -10,8 +10,9 @@ libfagen and NVRTC is part of it.
 first result, and of the work of its process on the host.
 
 All processes of a class, or of a head_dim, are started at once, and run one after the other, in turns, when each has its tensors: nothing
-else runs beside them. FAGEN_LIBRARY has no kernels beside it: each is rendered, compiled, loaded and run. --shipped names a libfagen.so that
-has fagen-kernels.bundle in its folder. The last column is of processes that find the disk cache of another: what it has less is NVRTC's.
+else runs beside them. FAGEN_LIBRARY has no kernels beside it: each is rendered, compiled, loaded and run. --shipped names a libfagen.so
+that has fagen-kernels.bundle in its folder. The last column is of processes that find the disk cache of another: what it has less is
+NVRTC's.
 """
 import argparse
 import json
@@ -199,8 +200,8 @@ def classes(o):
             t = [r["first"] for r in rows]
             texts[kind] = f"{statistics.median(t):.3f} ({min(t):.3f}-{max(t):.3f})"
         lines.append(f"{name:10} {texts['cold']:22} {BARS[name]:6} {texts.get('shipped', '-'):22} {texts['warm']}")
-    print(f"medians of {o.rounds} processes, seconds (least to most)\n{'class':10} {'empty cache':22} {'asked':>6} {'kernels that ship':22} "
-          "full cache")
+    print(f"medians of {o.rounds} processes, seconds (least to most)\n"
+          f"{'class':10} {'empty cache':22} {'asked':>6} {'kernels that ship':22} full cache")
     print("\n".join(lines), flush=True)
     return doc
 
