@@ -335,6 +335,12 @@ return masked {
       l.cuts = l.joins and "joins" or l.besides and "besides" or l.tanh_by_fma and "tanh" or not makes and "plain" or l.held and "held"
         or l.relative and p.score.slopes and "slopes" or "scores"
     end
+    -- What passes before a tile's first block is compiled once.
+    local scans = p.score and edges.scans(p)
+    l.passes_once = (l.cuts or l.once) and l.masked and not l.q_lent and not l.ahead and not scans or false
+    -- Which rows are computed again their sums and maxima show, whatever V holds beside them.
+    l.rows_show = (l.sums or l.most) and not l.once
+    l.sums_show = (l.sums or l.most) and c.o_path == 2 and (not p.has_lengths or l.once) -- asked where O is made ready for its store
     return l
   end,
 

@@ -1,4 +1,4 @@
-//| needs "c.bc c.box c.cluster c.o_path l.begins? l.cuts? l.fades? l.joined? l.o_regs l.persistent? l.q_held? l.v_in_k?"
+//| needs "c.bc c.box c.cluster c.o_path l.begins? l.cuts? l.fades? l.joined? l.o_regs l.persistent? l.q_held? l.shared? l.v_in_k?"
 //| if l.persistent and include("pairs/edges.lua").walks(p) then
 // Brings a box into the L2.
 __device__ __forceinline__ void tma_load_l2(const TensorMap &map, int column, int sequence, int head, int batch) {
@@ -132,7 +132,7 @@ __device__ __forceinline__ void clear_operand(u32 (&a)[NS / 2]) {
 //| end
 //| wait_sizes, wait_operands = { NS, NO }, operands
 //| include "machine/wgmma_wait.cu"
-//| if p.score and l.cuts then
+//| if l.cuts and not l.shared then
 // The same of registers that nothing but products reads and writes until the next wait for them.
 template <int N>
 __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory"); }

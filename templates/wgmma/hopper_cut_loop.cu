@@ -84,7 +84,7 @@
           make_scores(block, true$(brings));
 //| end
           early_exponentials(s, state, $(by));
-          wgmma_wait<0>($(p.score and "" or "o"));
+          wgmma_wait<0>();
           release_v();
           other_exponentials(s, a, state, $(by));
 //| if l.cuts == "joins" then
