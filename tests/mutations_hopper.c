@@ -112,14 +112,14 @@ const scene hopper_scenes[] = {
 
 const mutation hopper_mutations[] = {
     /* mbarriers */
-    { "K is free when a warp group still reads it", F, "mbarrier_init(k_empty(smem, i), $(of_k)$(all))",
-      "mbarrier_init(k_empty(smem, i), $(of_k)$(all) - 4)", 0, "pingpong" },
+    { "K is free when a warp group still reads it", F, "mbarrier_init(k_empty(smem, lane), $(of_k)$(all))",
+      "mbarrier_init(k_empty(smem, lane), $(of_k)$(all) - 4)", 0, "pingpong" },
     { "V is free when a warp still reads it", F, "$(of_v)$(all))", "$(of_v)$(all) - 1)", 0, "one pingpong" },
-    { "Q is free when a warp still reads it", F, "mbarrier_init(q_empty(smem, 0, i), 4)", "mbarrier_init(q_empty(smem, 0, i), 3)", 0,
+    { "Q is free when a warp still reads it", F, "mbarrier_init(q_empty(smem, 0, lane), 4)", "mbarrier_init(q_empty(smem, 0, lane), 3)", 0,
       "scheduled" },
-    { "K waits for one arrival too many", F, "mbarrier_init(k_empty(smem, i), $(of_k)$(all))",
-      "mbarrier_init(k_empty(smem, i), $(of_k)$(all) + 1)", 0, "one" },
-    { "a slot of tiles is free too soon", F, "\" + \" .. others)", "\" + 1\")", 0, "scheduled" },
+    { "K waits for one arrival too many", F, "mbarrier_init(k_empty(smem, lane), $(of_k)$(all))",
+      "mbarrier_init(k_empty(smem, lane), $(of_k)$(all) + 1)", 0, "one" },
+    { "a slot of tiles is free too soon", F, "\" + \" .. others, true)", "\" + 1\", true)", 0, "scheduled" },
     { "mbarriers are not fenced", F, "    fence_barrier_init();\n", "", 0, "one" },
     { "no barrier after mbarriers are made", F, "  __syncthreads();\n", "", 0, "one" },
     { "two lanes of a warp arrive", C, "if (lane == 0) mbarrier_arrive(empty);", "if (lane < 2) mbarrier_arrive(empty);", 0, "one" },
