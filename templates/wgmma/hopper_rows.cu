@@ -8,7 +8,7 @@
 //| end
 //| local unit = c.rescale >= 3 and "1.f" or "scale_log2"
 //| -- Rows of which a mask hides all have their O by other ways.
-//| local of_mask = pr.has_mask and " && sees_keys(sequence, row + 8 * h)" .. pr.and_seen("state[h].m") or ""
+//| local of_mask = pr.has_mask and " && sees_keys(sequence, query)" .. pr.and_seen("state[h].m") or ""
 //| local end_of_rows = l.even_rows and "min(row_count(p, sequence), where.row + rows_of_tile(p))" or "row_count(p, sequence)"
 // ---- how the rows of a warpgroup go back to memory: O / l, and LSE = scale m + log(l) ----
 // A row that saw no key has l = 0: O = 0, LSE = -inf.
@@ -38,8 +38,9 @@ __device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowSta
   u32 again = 0;
 #pragma unroll
   for (int h = 0; h < 2; h++) {
-    const bool far = is_far(state[h].m, $(unit)) && sees_keys(sequence, row + 8 * h)$(pr.and_seen("state[h].m"));
-    if ((far || spoilt[h]$(of_mask)) && row + 8 * h < sequence.sq()) again |= 1u << h;
+    const int query = row + 8 * h;
+    const bool far = is_far(state[h].m, $(unit)) && sees_keys(sequence, query)$(pr.and_seen("state[h].m"));
+    if ((far || spoilt[h]$(of_mask)) && query < sequence.sq()) again |= 1u << h;
   }
   return again;
 }
