@@ -7,18 +7,17 @@ libfagen and NVRTC is part of it.
     python3 bench/first_result.py --programs alibi,relative,t5_decoder --head-dims 64,128
 
 --programs: dense causal attention with score programs that ship, each over the same without one, which is asked to be at most 1.2: of the
-first result, and of the work of its process on the host. Of a head_dim all processes are started at once, and run one after the other, in
-turns, when each has its tensors: nothing else runs beside them.
+first result, and of the work of its process on the host.
 
-FAGEN_LIBRARY has no kernels beside it: each is rendered, compiled, loaded and run. --shipped names a libfagen.so that has
-fagen-kernels.bundle in its folder. The last column is of processes that find the disk cache of another.
+All processes of a class, or of a head_dim, are started at once, and run one after the other, in turns, when each has its tensors: nothing
+else runs beside them. FAGEN_LIBRARY has no kernels beside it: each is rendered, compiled, loaded and run. --shipped names a libfagen.so
+that has fagen-kernels.bundle in its folder. The last column is of processes that find the disk cache of another: what it has less is
+NVRTC's.
 """
 import argparse
 import json
 import os
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -37,7 +36,6 @@ def parse(argv=None):
     p.add_argument("--head-dims", default="64,128", help="beside --programs")
     p.add_argument("--batch", type=int, default=4, help="sequences of 4096, beside --programs (default 4, as in bench/scores.py)")
     p.add_argument("-o", "--json", help="all times")
-    p.add_argument("--one", help=argparse.SUPPRESS)
     return p.parse_args(argv)
 
 
@@ -94,20 +92,12 @@ def one(name, begin=None):
     return {"create": created - begun, "first": ended - begun, "work": work, "kernel": fa.explain(args).splitlines()[:2]}
 
 
-def run(name, cache, library=None):
-    env = {**os.environ, "FAGEN_CACHE_DIR": cache, **({"FAGEN_LIBRARY": library} if library else {})}
-    ended = subprocess.run([sys.executable, __file__, "--one", name], env=env, capture_output=True, text=True)
-    if ended.returncode:
-        sys.exit(f"first_result.py: {name} ended with {ended.returncode}:\n{ended.stderr}")
-    return json.loads(ended.stdout)
-
-
 class Waiting:
-    """A process with tensors of its own and an empty cache in the folder, which waits. It is a copy of this one, in which PyTorch is there
-    and no GPU is in use yet: dozens are ready in seconds."""
+    """A process with tensors of its own, which waits. It is a copy of this one, in which PyTorch is there and no GPU is in use yet: dozens
+    are ready in seconds. library: in the place of FAGEN_LIBRARY."""
     orders_of_all = []  # a copy closes those of the others: where this process ends, all of them end
 
-    def __init__(self, name, folder):
+    def __init__(self, name, cache, library=None):
         self.name = name
         (self.answers, says), (listens, self.orders) = os.pipe(), os.pipe()
         self.orders_of_all.append(self.orders)
@@ -119,7 +109,9 @@ class Waiting:
         try:
             for orders in self.orders_of_all:
                 os.close(orders)
-            os.environ["FAGEN_CACHE_DIR"] = tempfile.mkdtemp(dir=folder)
+            os.environ["FAGEN_CACHE_DIR"] = cache
+            if library:
+                os.environ["FAGEN_LIBRARY"] = library
 
             def begin():
                 os.write(says, b"ready\n")
@@ -151,31 +143,33 @@ class Waiting:
         os.close(self.orders), self.orders_of_all.remove(self.orders)
 
 
+def in_turns(order, folder):
+    """What one() found of each of (name, cache, library), in processes that run one after the other. A cache of None is a new one."""
+    begun = time.monotonic()
+    waiting = [Waiting(name, cache or tempfile.mkdtemp(dir=folder), library) for name, cache, library in order]
+    for process in waiting:
+        process.line()
+    print(f"{len(waiting)} processes wait after {time.monotonic() - begun:.1f} s", flush=True)
+    results = []
+    for process in waiting:
+        results.append(process.first())
+        print(f"  {process.name:24} {results[-1]['first']:.3f} s, work {results[-1]['work']:.3f} s", flush=True)
+    for process in waiting:
+        process.end()
+    for process in waiting:
+        os.waitpid(process.id, 0)
+    return results
+
+
 def programs(o):
     """Of each head_dim: plain, then the programs, in turns, after a process that fills the host's cache of files."""
-    import torch  # noqa: F401: before the copies
-    from common import fagen  # noqa: F401
-    import scores  # noqa: F401
     doc = {}
     for d in o.head_dims.split(","):
         names = [f"dense:{d}:{program}:{o.batch}" for program in ["", *o.programs.split(",")]]
         found = {name: [] for name in names}
+        order = [names[0], *names * o.rounds]
         with tempfile.TemporaryDirectory(prefix="fagen-first-") as folder:
-            order = [names[0], *names * o.rounds]
-            begun = time.monotonic()
-            waiting = [Waiting(name, folder) for name in order]
-            for process in waiting:
-                process.line()
-            print(f"{len(waiting)} processes wait after {time.monotonic() - begun:.1f} s", flush=True)
-            results = []
-            for process in waiting:
-                results.append(process.first())
-                called, found_now = process.name.split(":")[2] or "plain", results[-1]
-                print(f"  {called:14} {found_now['first']:.3f} s, work {found_now['work']:.3f} s", flush=True)
-            for process in waiting:
-                process.end()
-            for process in waiting:
-                os.waitpid(process.id, 0)
+            results = in_turns([(name, None, None) for name in order], folder)
         for name, result in list(zip(order, results))[1:]:
             found[name].append(result)
         for name, of in found.items():
@@ -189,38 +183,35 @@ def programs(o):
     return doc
 
 
+def classes(o):
+    """Of each class, after a process that fills the host's cache of files, and the disk cache of the last column."""
+    kinds = {"cold": (None, None), "warm": ("full", None)}
+    if o.shipped:
+        kinds["shipped"] = (None, os.path.abspath(o.shipped))
+    names, lines, doc = o.classes.split(","), [], {}
+    for name in names:
+        with tempfile.TemporaryDirectory(prefix="fagen-first-") as folder:
+            full = tempfile.mkdtemp(dir=folder)
+            order = ["warm", *[kind for _ in range(o.rounds) for kind in kinds]]
+            results = in_turns([(name, full if kinds[kind][0] else None, kinds[kind][1]) for kind in order], folder)
+        doc[name] = {kind: [r for k, r in list(zip(order, results))[1:] if k == kind] for kind in kinds}
+        texts = {}
+        for kind, rows in doc[name].items():
+            t = [r["first"] for r in rows]
+            texts[kind] = f"{statistics.median(t):.3f} ({min(t):.3f}-{max(t):.3f})"
+        lines.append(f"{name:10} {texts['cold']:22} {BARS[name]:6} {texts.get('shipped', '-'):22} {texts['warm']}")
+    print(f"medians of {o.rounds} processes, seconds (least to most)\n"
+          f"{'class':10} {'empty cache':22} {'asked':>6} {'kernels that ship':22} full cache")
+    print("\n".join(lines), flush=True)
+    return doc
+
+
 def main():
     o = parse()
-    if o.one:
-        print(json.dumps(one(o.one)))
-        return
-    if o.programs:
-        doc = programs(o)
-        if o.json:
-            with open(o.json, "w") as f:
-                json.dump(doc, f, indent=1)
-        return
-    doc = {}
-    print(f"medians of {o.rounds} processes, seconds (least to most)\n{'class':10} {'empty cache':22} {'asked':>6} {'kernels that ship':22} "
-          "full cache")
-    for name in o.classes.split(","):
-        found = {"cold": [], "shipped": [], "warm": []}
-        for _ in range(o.rounds):
-            cache = tempfile.mkdtemp(prefix="fagen-first-")
-            found["cold"].append(run(name, cache))
-            if not found["warm"]:
-                found["warm"].append(run(name, cache))
-            shutil.rmtree(cache)
-            if o.shipped:
-                cache = tempfile.mkdtemp(prefix="fagen-first-")
-                found["shipped"].append(run(name, cache, os.path.abspath(o.shipped)))
-                shutil.rmtree(cache)
-        doc[name] = found
-        texts = {}
-        for kind, rows in found.items():
-            t = [r["first"] for r in rows]
-            texts[kind] = f"{statistics.median(t):.3f} ({min(t):.3f}-{max(t):.3f})" if t else "-"
-        print(f"{name:10} {texts['cold']:22} {BARS[name]:6} {texts['shipped']:22} {texts['warm']}", flush=True)
+    import torch  # noqa: F401: before the copies
+    from common import fagen  # noqa: F401
+    import scores  # noqa: F401
+    doc = programs(o) if o.programs else classes(o)
     if o.json:
         with open(o.json, "w") as f:
             json.dump(doc, f, indent=1)

@@ -102,7 +102,7 @@ const scene low_scenes[] = {
 const mutation low_mutations[] = {
     { "all heads of a block are its first", "decode_split.cu", "int side = (int)threadIdx.x / HEAD_THREADS", "int side = 0", 0, "heads" },
     { "the last heads left out", "decode_split.cu", "return (p.hkv + HEADS - 1) / HEADS;", "return p.hkv / HEADS;", 0, "heads" },
-    { "a part of another head", "decode_merge.cu", "j + k > 0) * HEADS + lane)", "j + k > 0) * HEADS)", 0, "heads" },
+    { "a part of another head", "decode_merge.cu", "lane * BR + \" or \"\")row;", "\" or \"\")row;", 0, "heads" },
     { "the groups of another head", "decode_merge.cu", "lane * GROUPS + g", "g", 0, "heads" },
     { "Q of another head", F, "\" + (int)threadIdx.x / HEAD_THREADS * \" .. q_bytes", "\" + 0 * \" .. q_bytes", 0, "heads" },
     { "the third limb stands for the first", Q, "upper ? 0x0073 : 0x0051", "upper ? 0x0051 : 0x0051", 0, "limbs limbs_q4 limbs_tokens" },

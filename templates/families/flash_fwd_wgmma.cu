@@ -185,58 +185,50 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
 //| local all = sharing and " * CLUSTER" or ""
-  if (threadIdx.x == 0) {
+  if (warp == 0) {  // a lane for each buffer
 //| local consumers = l.shared and "CONSUMERS" or "WGS"
 //| local of_k = l.shared and "4" or "4 * WGS"
 //| local of_rest = sharing and "(LEFT * CONSUMERS == BOXES_V ? 4 : 8) * CLUSTER" or "LEFT * CONSUMERS == BOXES_V ? 4 : 8"
-#pragma unroll
-    for (int i = 0; i < STAGES_K; i++) mbarrier_init(k_full(smem, i), 1), mbarrier_init(k_empty(smem, i), $(of_k)$(all));
-#pragma unroll
+    if (lane < STAGES_K) mbarrier_init(k_full(smem, lane), 1), mbarrier_init(k_empty(smem, lane), $(of_k)$(all));
 //| if l.v_in_k then
-    for (int i = 0; i < STAGES_K; i++)
-      mbarrier_init(rest_full(smem, i), 1), mbarrier_init(rest_empty(smem, i), $(of_rest));
+    if (lane < STAGES_K)
+      mbarrier_init(rest_full(smem, lane), 1), mbarrier_init(rest_empty(smem, lane), $(of_rest));
 //| else
 //|   local of_v = l.shared and "4" or "4 * " .. consumers
-    for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), $(of_v)$(all));
+    if (lane < STAGES_V) mbarrier_init(v_full(smem, lane), 1), mbarrier_init(v_empty(smem, lane), $(of_v)$(all));
 //|   if l.shared then
-#pragma unroll
-    for (int i = 0; i < STAGES_V; i++)
-      mbarrier_init(rest_full(smem, i), 1), mbarrier_init(rest_empty(smem, i), $(of_rest));
+    if (lane < STAGES_V)
+      mbarrier_init(rest_full(smem, lane), 1), mbarrier_init(rest_empty(smem, lane), $(of_rest));
 //|   end
 //| end
-#pragma unroll
-    for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), $(l.q_warps_rows or 1)), mbarrier_init(q_empty(smem, 0, i), 4);
+    if (lane < Q_BUFS * WGS) mbarrier_init(q_full(smem, 0, lane), $(l.q_warps_rows or 1)), mbarrier_init(q_empty(smem, 0, lane), 4);
 //| if l.persistent then
 //|   local others = (p.has_lengths or pr.staged or pr.brings_mask or (l.q_warps or 1) > 1) and 3 or 2
 //|   if l.shared and not l.apart then others = others - 1 end
-//|   wk.begin_slots("4 * " .. consumers .. " + " .. others)
-    mbarrier_init(tile_loaded(smem), 1);
+//|   wk.begin_slots("4 * " .. consumers .. " + " .. others, true)
+    if (lane == 0) mbarrier_init(tile_loaded(smem), 1);
 //|   if p.has_lengths then
-#pragma unroll
-    for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_landed(smem, i), 1);
+    if (lane < STAGES_V) mbarrier_init(v_landed(smem, lane), 1);
 //|     if not l.split then
-#pragma unroll
-    for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_landed(smem, 0, i), 1);
+    if (lane < Q_BUFS * WGS) mbarrier_init(q_landed(smem, 0, lane), 1);
 //|     end
 //|   end
 //| end
 //| if l.halves then
-#pragma unroll
-    for (int i = 0; i < STAGES_K; i++) mbarrier_init(half_full(smem, 1, i), 1);
+    if (lane < STAGES_K) mbarrier_init(half_full(smem, 1, lane), 1);
 //| end
 //| if l.told_barriers then
     mbarrier_init(told_full(smem), 1), mbarrier_init(told_empty(smem), CLUSTER - 1);
 //| end
 //| if l.near then
-    mbarrier_init(parts_there(smem), 4 * CONSUMERS * CLUSTER), mbarrier_init(parts_read(smem), 4 * CONSUMERS * CLUSTER + $(l.apart and 2 or 1));
+    if (lane == 0)
+      mbarrier_init(parts_there(smem), 4 * CONSUMERS * CLUSTER), mbarrier_init(parts_read(smem), 4 * CONSUMERS * CLUSTER + $(l.apart and 2 or 1));
 //| end
 //| if pr.staged then
-#pragma unroll
-    for (int i = 0; i < STAGES_SCORE; i++) mbarrier_init(score_full(smem, i), SCORE_ARRIVALS), mbarrier_init(score_empty(smem, i), 4 * WGS);
+    if (lane < STAGES_SCORE) mbarrier_init(score_full(smem, lane), SCORE_ARRIVALS), mbarrier_init(score_empty(smem, lane), 4 * WGS);
 //| end
 //| if pr.brings_mask then
-#pragma unroll
-    for (int i = 0; i < STAGES_MASK; i++) mbarrier_init(mask_full(smem, i), MASK_ARRIVALS), mbarrier_init(mask_empty(smem, i), 4 * WGS);
+    if (lane < STAGES_MASK) mbarrier_init(mask_full(smem, lane), MASK_ARRIVALS), mbarrier_init(mask_empty(smem, lane), 4 * WGS);
 //| end
     fence_barrier_init();
   }

@@ -1,4 +1,5 @@
-//| needs "c.bc c.box c.cluster c.o_path l.begins? l.cuts? l.fades? l.joined? l.o_regs l.persistent? l.q_held? l.v_in_k?"
+//| needs "c.bc c.box c.cluster c.o_path l.begins? l.cuts? l.fades? l.fences_bare? l.joined?"
+//| needs "l.o_regs l.persistent? l.q_held? l.shared? l.v_in_k?"
 //| if l.persistent and include("pairs/edges.lua").walks(p) then
 // Brings a box into the L2.
 __device__ __forceinline__ void tma_load_l2(const TensorMap &map, int column, int sequence, int head, int batch) {
@@ -106,6 +107,7 @@ __device__ __forceinline__ u64 descriptor_across_rows(u32 address, int next) {
 //| local NS, NO = c.bc // 2, l.o_regs
 // Between ordinary code that touched registers and the products that use them: those that are operands here have their values before it.
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+//| if not l.fences_bare then
 __device__ __forceinline__ void wgmma_fence(float (&o)[$(NO)], u32 (&a)[$(NS // 2)]) {
   asm volatile("wgmma.fence.sync.aligned;"
       : $(operands(NO, '"+f"(o[#])')),
@@ -113,6 +115,7 @@ __device__ __forceinline__ void wgmma_fence(float (&o)[$(NO)], u32 (&a)[$(NS // 
       :
       : "memory");
 }
+//| end
 //| if l.begins then
 __device__ __forceinline__ void wgmma_fence(float (&s)[$(NS)], float (&o)[$(NO)], u32 (&a)[$(NS // 2)]) {
   asm volatile("wgmma.fence.sync.aligned;"
@@ -132,7 +135,7 @@ __device__ __forceinline__ void clear_operand(u32 (&a)[NS / 2]) {
 //| end
 //| wait_sizes, wait_operands = { NS, NO }, operands
 //| include "machine/wgmma_wait.cu"
-//| if p.score and l.cuts then
+//| if l.cuts and not l.shared then
 // The same of registers that nothing but products reads and writes until the next wait for them.
 template <int N>
 __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory"); }

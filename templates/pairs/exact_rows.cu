@@ -1,4 +1,4 @@
-//| needs "l.eight? l.integer? l.scaled? l.shared? l.wide?"
+//| needs "l.eight? l.integer? l.rows_show? l.scaled? l.shared? l.wide?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local of_v = p.has_v_columns and " * (int)p.v_ss" or ""
 // ---- rows that are computed again, key by key ----
@@ -12,7 +12,7 @@
 // registers.
 __device__ __forceinline__ int uniform(int x) { return __shfl_sync(~0u, x, 0); }
 
-// A row that sees keys, by a whole warp, key by key: a lane has every 32nd column of Q, K, V and O. put(col, x) takes O / l.
+// A row$(l.rows_show and "" or " that sees keys"), by a whole warp, key by key: a lane has every 32nd column of Q, K, V and O. put(col, x) takes O / l.
 template <class Put>
 __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &sequence, int head, int query, Put put) {
   const int lane = threadIdx.x % 32, kv_head = head / p.group, hi = uniform(last_key(sequence, query));
@@ -53,7 +53,7 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
     for (int n = 0; n < (DV + 31) / 32; n++) o[n] = fmaf(e, element_of(v, min(lane + 32 * n, DV - 1)$(of_v)), o[n] * keep);
   }
   // A largest score beyond fp32, in either direction, is no weight.
-  if ($(pr.beyond("row.m"))) row.l = __int_as_float(0x7fffffff);
+  if ($(l.rows_show and "sees_keys(sequence, query) && " or "")$(pr.beyond("row.m"))) row.l = __int_as_float(0x7fffffff);
 //| indented(2, pr.add_sink, "row.l", "row.m", "head", "query")
 //| local of_v = l.eight and p.v_scale == 1 and " * v_scale_of(p, sequence, kv_head)" or ""
 //| local of_o = l.eight and p.o_scale == 1 and " / o_scale_of(p, sequence, head)" or ""
@@ -63,7 +63,7 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
     if (lane + 32 * n < DV) put(lane + 32 * n, o[n] * inverse);
   return row;
 }
-//| if pr.right and not pr.has_mask then
+//| if pr.right and not pr.has_mask and not l.rows_show then
 
 //| local first_block = p.has_v_columns and "; or that lies in their first block" or ""
 // Whether V of a key that the row does not see, but a row beside it, holds NaN or infinity$(first_block).
@@ -85,17 +85,24 @@ __device__ __forceinline__ bool reached(const Params &p, const Sequence &sequenc
 }
 //| end
 
+//| local far = l.rows_show and "" or ", bool far"
+//| if l.rows_show then
+// A row again, by a whole warp, over what it has stored of it. put(col, x) stores O.
+//| else
 // A row again, by a whole warp, over what it has stored of it. far: whatever its values are, of a row that sees keys. put(col, x) stores O.
+//| end
 template <class Put>
-__device__ __forceinline__ void store_again(const Params &p, const Sequence &sequence, const Row &at, bool far, Put put) {
+__device__ __forceinline__ void store_again(const Params &p, const Sequence &sequence, const Row &at$(far), Put put) {
   const int head = (int)at.head, query = (int)at.query;
+//| if not l.rows_show then
   if (uniform(!sees_keys(sequence, query)) != 0) {  // O = 0; its LSE is -inf
 #pragma unroll 1
     for (int n = 0; n < (DV + 31) / 32; n++)
       if ((int)threadIdx.x % 32 + 32 * n < DV) put((int)threadIdx.x % 32 + 32 * n, 0.f);
     return;
   }
-//| if pr.right and not pr.has_mask then
+//| end
+//| if pr.right and not pr.has_mask and not l.rows_show then
   if (!far && !reached(p, sequence, head, query)) return;
 //| end
   const RowState row = exact_row(p, sequence, head, query, put);
@@ -104,9 +111,9 @@ __device__ __forceinline__ void store_again(const Params &p, const Sequence &seq
 }
 //| local columns = l.shared and ", int first, int end" or ""
 // To global memory$(l.shared and ": the columns from `first` to `end`, another warpgroup the others" or "").
-__device__ __forceinline__ void store_again(const Params &p, const Sequence &sequence, const Row &at, bool far$(columns)) {
+__device__ __forceinline__ void store_again(const Params &p, const Sequence &sequence, const Row &at$(far)$(columns)) {
   const long long to = sequence.o() + at.query * p.o_ss + at.head * p.o_sh;
-  store_again(p, sequence, at, far, [&](int col, float x) {
+  store_again(p, sequence, at$(l.rows_show and "" or ", far"), [&](int col, float x) {
 //| if l.shared then
     if (col < first || col >= end) return;
 //| end

@@ -1,5 +1,5 @@
 //| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.cuts? l.fades? l.grouped? l.held? l.masked l.o_in_q"
-//| needs "l.once? l.parts? l.pingpong l.q_lent l.reads_twice? l.relative l.reverses? l.skip_late l.split? l.staged? l.tanh_by_fma?"
+//| needs "l.once? l.parts? l.passes_once l.pingpong l.q_lent l.reads_twice? l.relative l.reverses? l.skip_late l.split? l.staged? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local of_slot = l.reverses and ", tiles.slot.at" or ""
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
@@ -255,8 +255,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     // A warpgroup without a row of the problem sees nothing of any block. Another way around the loops would take addresses of products out
     // of uniform registers.
 //| else
-//| local one_text = l.cuts and pr.has_score and l.masked and not l.q_lent -- what passes before a tile's first block is compiled once
-//| if one_text then
+//| if l.passes_once then
     // Blocks that only other warpgroups see, or all that is loaded, where no row of the problem is here.
     const bool idle = keys.idle();
     int block = keys.loaded_hi;

@@ -1,4 +1,4 @@
-//| needs "l.cuts l.fades? l.fades_soon? l.grouped? l.pingpong_products l.q_lent l.q_soon?"
+//| needs "l.cuts l.fades? l.fades_soon? l.fences_bare? l.grouped? l.pingpong_products l.q_lent l.q_soon?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local leaves = l.grouped and "block, keys.loaded_lo" or ""
 //| -- What a block's scores need is there while its products are on their way: how it is declared, brought and given on.
@@ -34,7 +34,7 @@
 //| if l.pingpong_products then
           pingpong_wait(wg);
 //| end
-          wgmma_fence(o, a);
+          wgmma_fence($(l.fences_bare and "" or "o, a"));
           issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
           wgmma_commit();
           mbarrier_wait(v_full(smem, v.at), v.parity);
@@ -84,7 +84,7 @@
           make_scores(block, true$(brings));
 //| end
           early_exponentials(s, state, $(by));
-          wgmma_wait<0>($(p.score and "" or "o"));
+          wgmma_wait<0>();
           release_v();
           other_exponentials(s, a, state, $(by));
 //| if l.cuts == "joins" then

@@ -1,4 +1,4 @@
-//| needs "l.ahead l.masked l.o_in_q l.pingpong_products l.q_soon? l.skip_late l.grouped?"
+//| needs "l.ahead l.fences_bare? l.masked l.o_in_q l.pingpong_products l.q_soon? l.skip_late l.grouped?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Epilogue: the last P V.
 //| local over = pr.skips and "if (!hides) " or ""
@@ -10,7 +10,7 @@
 //| local issued = l.ahead and pr.masks  -- the last P V is under way before the next tile is looked for
 //| if issued then
       // Tiles are short: the next one's first keys may come later than this one's last P. Behind it goes S of that tile's first block.
-      wgmma_fence(o, a);
+      wgmma_fence($(l.fences_bare and "" or "o, a"));
       issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
       wgmma_commit();
 //| end
@@ -59,7 +59,7 @@
         pingpong_wait(wg);
 //|   end
 //|   if not issued then
-        wgmma_fence(o, a);
+        wgmma_fence($(l.fences_bare and "" or "o, a"));
         issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
         wgmma_commit();
 //|   end
@@ -83,7 +83,7 @@
       }
 //| end
 //| if not issued then
-      wgmma_fence(o, a);
+      wgmma_fence($(l.fences_bare and "" or "o, a"));
       issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
       wgmma_commit();
 //| end

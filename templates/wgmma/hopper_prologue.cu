@@ -1,16 +1,15 @@
-//| needs "l.ahead l.begins? l.cuts? l.interleaved l.masked l.pingpong_products l.pingpong_softmax l.q_lent l.q_soon? l.grouped?"
+//| needs "l.ahead l.begins? l.cuts? l.interleaved l.masked l.passes_once l.pingpong_products l.pingpong_softmax l.q_lent l.q_soon? l.grouped?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Prologue: S of the tile's first block, and P.
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
 //| local at = pr.scans and "code" or "block"
-//| local one_text = l.cuts and pr.has_score and l.masked and not l.q_lent -- hopper_consumer.cu has it
-//| if pr.scans or one_text then  -- which block it is says its code
+//| if pr.scans or l.passes_once then  -- which block it is says its code, or hopper_consumer.cu has found it
 //| elseif l.ahead and l.masked then
       int block = begun ? keys.first : keys.loaded_hi;
 //| else
       int block = keys.loaded_hi;
 //| end
-//| if l.masked and not one_text then
+//| if l.masked and not l.passes_once then
 #pragma unroll 1
       for (; block > keys.first; block--) skip_k($(l.grouped and "block, keys.loaded_lo" or "")), skip_v();
 //| end

@@ -1,4 +1,6 @@
-//| needs "c.o_path c.rescale l.even_rows? l.most? l.near? l.once? l.pack? l.shared? l.sums? l.warp_stores?"
+//| needs "c.o_path c.rescale l.even_rows? l.most? l.near? l.once? l.pack? l.rows_show? l.shared? l.sums?"
+//| needs "l.sums_show? l.warp_stores?"
+//| local far, of_far = l.rows_show and "" or ", far", l.rows_show and "" or ", bool far"
 //| local returns = l.once and "u32" or "void"  -- which rows are computed again
 //| local no = l.near and "NO_OWN" or "NO"  -- registers of O that are stored
 //| local pr = include("pairs/pairs.lua").of(p, l)
@@ -85,12 +87,12 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
       if (real$(mine)$(inside)) *(u32 *)(to + n * 8 + 2 * t) = x[n];
 //|   end
   }
-  if (KEYS && __builtin_expect(__any_sync(~0u, again != 0), 0)) store_rows_again(again, [&](int i, bool far) {
+  if (KEYS && __builtin_expect(__any_sync(~0u, again != 0), 0)) store_rows_again(again, [&](int i$(of_far)) {
 //|   if l.pack == 1 then
-    store_again(p, sequence, row_of(p, where, row - (int)threadIdx.x % 32 / 4 + i), far$(l.shared and ", column + from, column + 2 * " .. no or ""));
+    store_again(p, sequence, row_of(p, where, row - (int)threadIdx.x % 32 / 4 + i)$(far)$(l.shared and ", column + from, column + 2 * " .. no or ""));
 //|   else
     const int query = row - (int)threadIdx.x % 32 / 4 + i;
-    store_again(p, sequence, {query, where.head}, far);
+    store_again(p, sequence, {query, where.head}$(far));
 //|   end
   });
 }
@@ -156,7 +158,9 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
 //|   if late and (l.most or l.sums or pr.cuts_right) then
   float taint[4] = {};  // infinite or NaN where O is; four sums, since each addition waits for the one before
 #pragma unroll
-//|     if l.most or l.sums then
+//|     if l.sums_show then
+  for (int n = 0; n < NO / 2; n++) taint[n % 4] = fmaf(o[2 * n] * inverse[n % 2], o[2 * n + 1] * inverse[n % 2], taint[n % 4]);
+//|     elseif l.most or l.sums then
   for (int n = 0; n < NO / 2; n++) taint[n % 4] = fmaf(o[2 * n], o[2 * n + 1], taint[n % 4]);
 //|     else
   // One of the two rows shows it: what V holds beside the rows' own keys, products take to all rows.
@@ -187,14 +191,22 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
 //|     local maybe = { ("is_far(state[0].m, %s) || is_far(state[1].m, %s)"):format(log2_scale, log2_scale) }
 //|     if l.most or l.sums then maybe[#maybe + 1] = "!(state[0].l < infinity()) || !(state[1].l < infinity())" end
 //|     if l.most or l.sums or pr.cuts_right then maybe[#maybe + 1] = "!(fabsf(taint[0] + taint[1] + taint[2] + taint[3]) < infinity())" end
+//|     if l.sums_show then
+  bool spoilt[2];  // row h has the sums h and h + 2
+#pragma unroll
+  for (int h = 0; h < 2; h++) spoilt[h] = !(state[h].l < infinity()) || !(fabsf(taint[h] + taint[h + 2]) < infinity());
+  // Whether one of this thread's rows may have to be computed again: of rows that see no key, too.
+  const bool maybe = $(maybe[1]) || spoilt[0] || spoilt[1];
+//|     else
   // Whether one of this thread's rows may have to be computed again: of rows that see no key, too.
   const bool maybe = $(table.concat(maybe, " || "));
+//|     end
   fence_async();
   const bool any = $(l.warp_stores and "__any_sync(~0u, maybe)" or "named_any(8 + wg, 128, maybe)");
 //|   else
-  if (__builtin_expect(__any_sync(~0u, again != 0), 0)) store_rows_again(again, [&](int i, bool far) {
+  if (__builtin_expect(__any_sync(~0u, again != 0), 0)) store_rows_again(again, [&](int i$(of_far)) {
     const int r = warp_row + i, swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
-    store_again(p, sequence, {first + i, where.head}, far, [&](int col, float x) {
+    store_again(p, sequence, {first + i, where.head}$(far), [&](int col, float x) {
       store_shared(tile + col / BOX * 64 * ROW + r * ROW + (col % BOX / 8 ^ swizzle) * 16 + col % 8 * 2, (u16)pack2(x, 0.f));
     });
   });
@@ -225,7 +237,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   // Rows that are computed again go over what the copy engine has written. The vote keeps control uniform.
   u32 again = 0;
   if (__builtin_expect(__any_sync(~0u, any), 0)) {
-    again = rows_again(sequence, state, o, first + lane / 4, $(pr.unit_log2));
+    again = rows_again(sequence, state, $(l.sums_show and "spoilt, first + lane / 4" or "o, first + lane / 4, " .. pr.unit_log2));
 //|     if l.warp_stores then
     if (__any_sync(~0u, again != 0)) {
       if (lane == 0) tma_wait();
@@ -236,7 +248,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
       named_wait(8 + wg, 128);
 //|     end
 //|     if not l.once then
-      store_rows_again(again, [&](int i, bool far) { store_again(p, sequence, {first + i, where.head}, far); });
+      store_rows_again(again, [&](int i$(of_far)) { store_again(p, sequence, {first + i, where.head}$(far)); });
 //|     end
     }
   }

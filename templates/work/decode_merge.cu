@@ -34,8 +34,10 @@ __device__ __forceinline__ u32 exchange_offset(int row, int pair) {
 // Four columns of a row out of all parts of its tile, the first of which the thread block `first` left; the others are `step` blocks apart.
 __device__ __forceinline__ Sum sum_of_parts(const Params &p, int row, int four, long long first, int parts,
                                             int step$(l.heads and ", int lane" or "")) {
-//| local slot = l.heads and "(part_slot(first + min(j + k, parts - 1) * step, j + k > 0) * HEADS + lane)"
-//| local from = (slot or "part_slot(first + min(j + k, parts - 1) * step, j + k > 0)") .. " * BR + row"
+  constexpr int SLOT = $(l.heads and "HEADS * BR" or "BR");  // rows of it
+  const long long begun = part_slot(first, true) * SLOT + $(l.heads and "lane * BR + " or "")row;
+  const int stride = part_slot(step, true) * SLOT;  // from a part to the next
+//| local from = "begun + (long long)min(j + k, parts - 1) * stride + (j + k > 0 ? 0 : SLOT)"
 //| indented(2, wk.sum_of_parts, "parts", l.parts_batch, from, pr.unit_log2)
   return sum;
 }

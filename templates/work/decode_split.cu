@@ -208,7 +208,7 @@ __device__ __forceinline__ Split split_of(const Params &p, const Extent &held) {
   // a tile.
   long long iterations = 0;
   int tiles = 0, most = 0, least = 0x7fffffff;
-#pragma unroll 8
+#pragma unroll 2
   for (int i = first; i < last; i++) {
     const Extent extent = $(extent) : extent_of(p, i);
     const int of_tile = extent.iterations, n = of_tile > 0 ? extent.tiles * heads : 0;

@@ -10,10 +10,14 @@ __device__ __forceinline__ u32 tile_full(u32 smem, int slot) { return barrier(sm
 __device__ __forceinline__ u32 tile_empty(u32 smem, int slot) { return barrier(smem, $(at(first + 2)) + slot); }
 __device__ __forceinline__ u32 tile_slot(u32 smem, int slot) { return smem + SMEM_SLOTS + slot * $(bytes); }
 //|   end
-//|   -- takers: warps, or threads alone, that are done with each tile.
-//|   function wk.begin_slots(takers)
+//|   -- takers: warps, or threads alone, that are done with each tile. lanes: a warp does it, else one thread.
+//|   function wk.begin_slots(takers, lanes)
+//|     if lanes then
+    if (lane < 2) mbarrier_init(tile_full(smem, lane), 1), mbarrier_init(tile_empty(smem, lane), $(takers));
+//|     else
 #pragma unroll
     for (int i = 0; i < 2; i++) mbarrier_init(tile_full(smem, i), 1), mbarrier_init(tile_empty(smem, i), $(takers));
+//|     end
 //|   end
 //|
 //|   -- What takes a tile. o.type: of a tile; o.is: the condition that it is one; o.load(): prints what returns the one of the slot, or
