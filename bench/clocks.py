@@ -47,7 +47,7 @@ POINTS = (
     ("maxima of a cut", CUT, "#        exponentials<false, true>("),
     ("P of a cut", CUT, "        exponentials<false, true>(s, a, o, state, keep, shift, $(unit));\n#"),
     ("K of a whole", CUT, "          mbarrier_wait(k_full(smem, k.at), k.parity);\n#"),
-    ("may issue a whole", CUT, "#          wgmma_fence(o, a);\n"),
+    ("may issue a whole", CUT, '#          wgmma_fence($(l.fences_bare and "" or "o, a"));\n'),
     ("whole issued", CUT, "#          wgmma_wait<1>(s);\n"),
     ("S of a whole", CUT, "          wgmma_wait<1>(s);\n#"),
     ("half of P", CUT, "          early_exponentials(s, state, $(by));\n#"),
