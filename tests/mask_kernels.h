@@ -43,7 +43,6 @@
 #define M_TWO "m = u8 'b sq sk'; m2 = bits 'b hq sq sk'\nfunction mask(b, h, i, j) return m[b][i][j] > 1 or not m2[b][h][i][j] end\n"
 /* Runs of 64 that are alike. */
 #define M_RUNS "blk = u8 'b hq sq/64 sk/64'\nfunction mask(b, h, i, j) return blk[b][h][i // 64][j // 64] ~= 0 end\n"
-#define M_RUNS_BELOW "blk = u8 'b hq sq/64 sk/64'\nfunction mask(b, h, i, j) return j <= i and blk[b][h][i // 64][j // 64] ~= 0 end\n"
 /* Blocks of which one warpgroup sees nothing, in front, in the middle and at the end, and others a part. */
 #define M_SKIPS \
     "doc = i32 'b sk'\nfunction mask(b, h, i, j) return j <= i + off and (i // 64 + j // 96) % 3 ~= 1 and doc[b][i] ~= doc[b][j] end\n"
@@ -203,9 +202,6 @@ static const score_kernel mask_kernels[] = {
       "flash_fwd_wgmma:br=128,ctas=2,feeder=32,schedule=after,bc=64,box=64,stages_k=2,stages_v=2,q_bufs=1,grid=persistent,ahead=0,sections=1,"
       "cluster=1,rescale=steady,exp=0,convert=early,o_path=tma",
       true, 0, 0, 300, 400, 0, 0 },
-    { "wgmma_runs_below", M_RUNS_BELOW, "bf16,d=64,mask=none",
-      WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
-      200, 300, 0, 0 },
 };
 /* clang-format on */
 #define MASK_KERNELS (sizeof mask_kernels / sizeof *mask_kernels)
