@@ -93,27 +93,6 @@ const u32 seen = bits_below(below_hi - 32 * word)$(front);
 //|     end)
 //|   end
 //|
-//|   -- The keys between a row's ends, as bits of SeenPairs; those outside are taken out.
-//|   function pr.find_edges(seen)
-const int first = block * BC;
-//|     local of = layouts.wgmma
-//|     loops(of.outer, true, function()
-//|       local from, upto = "from", "upto"
-//|       if pr.keeps_ends then
-const int from = (int)load_shared(ends + h * 64), upto = (int)load_shared(ends + h * 64 + 4);
-//|       elseif pr.row_ends then
-//|         ends_of(of)
-//|       else
-const int query = $(of.query);
-//|         from, upto = pr.left and pr.first_key("query"), pr.last_key("query")
-//|       end
-//|       loops({ "int word = 0; word < (BC + 31) / 32; word++" }, true, function()
-//|         local front = from and (" & ~bits_below(%s - first - 32 * word)"):format(from) or ""
-$(seen).keep(h, word, (bits_below($(upto) + 1 - first - 32 * word)$(front)) >> 2 * t);
-//|       end)
-//|     end)
-//|   end
-//|
 //|   -- The diagonals, counted from the first key and query of the tile: no register holds anything of a row. past: keys after the last
 //|   -- may be in the tile, and are hidden as well.
 //|   function told.diagonals(of, x, value, past)

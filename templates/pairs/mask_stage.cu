@@ -132,6 +132,8 @@ __device__ __forceinline__ bool mask_sees(const Params &p, const ScoreTile &t, i
 }
 //|   end
 //|
+//|   -- Pairs of x, a tile in the layout wgmma, that the mask hides become -inf. stage: where its parts lie. A warp's rows begin at `row` of
+//|   -- the tile.
 //|   -- What the mask reads of a thread's two rows, once for a tile: as a parameter, as an argument, its declaration with what fetches it.
 //|   pr.rows_type, pr.rows_argument = "", ""
 //|   for _, row in ipairs(l.masks and l.masks.rows or {}) do
@@ -157,15 +159,8 @@ auto find_rows = [&] { $(fetches) };
 //|     return true
 //|   end
 //|
-//|   -- Whether an element of the array by query and key is all that they ask for.
-//|   local function alone()
-//|     local lines = program.mask_staged(false)
-//|     return #l.masks.rows == 0 and #l.masks.columns == 0 and lines[#lines]:match("^%s*return a(%d+);$") == tostring(l.masks.plane)
-//|   end
-//|
-//|   -- Pairs that the mask hides are taken out of `seen`. stage: where its parts lie. A warp's rows begin at `row` of the tile.
-//|   function pr.find_staged(seen, stage, tile_row)
-//|     local arguments = ""
+//|   function pr.hide_staged(x, stage, tile_row)
+//|     local of, arguments = layouts.wgmma.score, ""
 //|     for _, column in ipairs(l.masks.columns) do
 //|       local n = column.node
 const u32 from$(n) = $(stage) + $(column.at) + t * 8;
@@ -173,7 +168,10 @@ const u32 from$(n) = $(stage) + $(column.at) + t * 8;
 //|       local as = { int = "(int)" .. word, float = ("__int_as_float((int)%s)"):format(word), bool = word .. " != 0" }
 //|       arguments = arguments .. ", " .. as[column.type]
 //|     end
-//|     for _, row in ipairs(l.masks.rows) do arguments = arguments .. (", r%d[h]"):format(row.node) end
+//|     for _, row in ipairs(l.masks.rows) do
+//|       local n = row.node
+//|       arguments = arguments .. (", r%d[h]"):format(n)
+//|     end
 //|     if by_values() then
 //|       local alike, of_lane = "", ""
 //|       for _, row in ipairs(l.masks.rows) do
@@ -186,14 +184,21 @@ const u32 from$(n) = $(stage) + $(column.at) + t * 8;
 //|         of_lane = of_lane .. ", " .. as[column.type]
 //|       end
 //|       for _, row in ipairs(l.masks.rows) do of_lane = of_lane .. (", r%d[0]"):format(row.node) end
-// Of a warp whose rows have the same values a lane asks for a key.
+// Of a warp whose rows have the same values a lane asks for a key, and often all see it.
 if (__all_sync(~0u, true$(alike))) {
+  u32 seen[(BC + 31) / 32], hidden = 0;
 #pragma unroll
   for (int word = 0; word < (BC + 31) / 32; word++) {
     const int column = min(32 * word + lane, BC - 1);
-    const u32 keys = __ballot_sync(~0u, mask_sees(p, scored, scored.h, row, block * BC, column$(of_lane))) >> 2 * t;
-    $(seen).keep(0, word, keys), $(seen).keep(1, word, keys);
+    seen[word] = __ballot_sync(~0u, mask_sees(p, scored, scored.h, row, block * BC, column$(of_lane)));
+    hidden |= ~seen[word];
+    seen[word] >>= 2 * t;
   }
+  if (!__any_sync(~0u, hidden != 0)) return;
+#pragma unroll
+  for (int n = 0; n < NS / 4; n++)
+#pragma unroll
+    for (int i = 0; i < 4; i++) $(x)[4 * n + i] = seen[n / 4] >> (8 * (n % 4) + i % 2) & 1 ? $(x)[4 * n + i] : -infinity();
   return;
 }
 //|     end
@@ -201,7 +206,7 @@ if (__all_sync(~0u, true$(alike))) {
 //|     if l.masks.plane then
 const u32 elements = $(stage) + $(l.masks.elements) + ($(tile_row) + g) * $(l.masks.pitch)$(bits and "" or " + 2 * t");
 //|       local is = l.masks.contrary and "== 0" or "!= 0"
-//|       arguments = arguments .. (bits and ", (element[h] >> (8 * m + e) & 1) %s" or ", (e == 0 ? element[h] & 255 : element[h] >> 8) %s"):format(is)
+//|       arguments = arguments .. (bits and ", (seen[h] >> (8 * m + e) & 1) %s" or ", (e == 0 ? seen[h] & 255 : seen[h] >> 8) %s"):format(is)
 //|     end
 //|     if bits and not whole then
 //|       local first = l.masks.lookup.shifted and "block * BC + mask_plane_first(p, scored, scored.h)" or "block * BC"
@@ -211,37 +216,30 @@ u32 next[2] = {load_shared(elements), load_shared(elements + $(8 * l.masks.pitch
 #pragma unroll
 for (int word = 0; word < (NS + 15) / 16; word++) {
 //|     if bits and whole then
-  const u32 element[2] = {load_shared(elements + 4 * word) >> 2 * t, load_shared(elements + $(8 * l.masks.pitch) + 4 * word) >> 2 * t};
+  const u32 seen[2] = {load_shared(elements + 4 * word) >> 2 * t, load_shared(elements + $(8 * l.masks.pitch) + 4 * word) >> 2 * t};
 //|     elseif bits then
-  u32 element[2];
+  u32 seen[2];
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const u32 after = load_shared(elements + h * $(8 * l.masks.pitch) + 4 * (word + 1));
-    element[h] = __funnelshift_r(next[h], after, begin) >> 2 * t;
+    seen[h] = __funnelshift_r(next[h], after, begin) >> 2 * t;
     next[h] = after;
   }
 //|     end
-//|     if bits and alone() then
-  $(seen).keep(0, word, $(l.masks.contrary and "~" or "")element[0]), $(seen).keep(1, word, $(l.masks.contrary and "~" or "")element[1]);
-//|     else
-  u32 keys[2] = {};
 #pragma unroll
   for (int m = 0; m < 4 && 4 * word + m < NS / 4; m++) {
     const int n = 4 * word + m;
-//|       if l.masks.plane and not bits then
-    const u32 element[2] = {load_shared_u16(elements + 8 * n), load_shared_u16(elements + $(8 * l.masks.pitch) + 8 * n)};
-//|       end
-//|       for _, column in ipairs(l.masks.columns) do
-    const uint2 v$(column.node) = load_shared_x2(from$(column.node) + n * 32);
-//|       end
-//|       local of = layouts.wgmma.score
-//|       indented(4, loops, { "int e = 0; e < 2; e++", "int h = 0; h < 2; h++" }, true, function()
-//|         pr.own_row(of.row)
-keys[h] |= (u32)mask_sees(p, scored, head, query, $(of.key), $(of.column)$(arguments)) << (8 * m + e);
-//|       end)
-  }
-  $(seen).keep(0, word, keys[0]), $(seen).keep(1, word, keys[1]);
+//|     if l.masks.plane and not bits then
+    const u32 seen[2] = {load_shared_u16(elements + 8 * n), load_shared_u16(elements + $(8 * l.masks.pitch) + 8 * n)};
 //|     end
+//|     for _, column in ipairs(l.masks.columns) do
+    const uint2 v$(column.node) = load_shared_x2(from$(column.node) + n * 32);
+//|     end
+//|     indented(4, loops, { "int e = 0; e < 2; e++", "int h = 0; h < 2; h++" }, true, function()
+//|       pr.own_row(of.row)
+//|       pr.set(of, x, "-infinity()", ("!mask_sees(p, scored, head, query, %s, %s%s)"):format(of.key, of.column, arguments))
+//|     end)
+  }
 }
 //|   end
 //| end

@@ -297,24 +297,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| local whole = pr.scans and "(code >> wg & 1) == 0" or pr.is_whole("keys")
 //| local arguments = "s, p, scored, wg_row + warp_row + g, block, t"
 //| arguments = arguments .. (pr.reads_ahead and ", ahead" or pr.staged and ", " .. stage .. ", wg" or "")
-//| if pr.brings_mask then
-    // Whether a block hides a pair of this warp, and which of this thread's are seen: while its products are on their way.
-    auto find_seen = [&](int code, SeenPairs &seen) -> bool {
-      const int block = code >> CODE_BLOCK;
-      // Votes side by side: none waits for another.
-      const bool staged = code_has(code, CODE_STAGED), cuts = code_has(code, CODE_CUT << wg), hides = code_has(code, CODE_HIDDEN << wg);
-      if (!staged && !cuts && !hides) return false;
-      seen.set(!hides || cuts);
-      if (staged) {
-        mbarrier_wait(mask_full(smem, masks.at), masks.parity);
-        if (cuts && !hides)
-          find_staged(seen, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg$(pr.rows_argument));
-        release_mask();
-      }
-      if (cuts) find_edges(seen, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
-      return __any_sync(~0u, seen.hides_some());
-    };
-//| elseif pr.scans then
+//| if pr.scans then
     // Blocks that a code tells to be whole need no mask.
     auto mask = [&](int code) {
       const int block = code >> CODE_BLOCK;
@@ -322,16 +305,30 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     // Blocks between full_lo and full_hi need no mask.
     auto mask = [&](int block) {
 //| end
-//| if pr.masks and not pr.brings_mask then
+//| if pr.masks then
       const int own = code >> wg & CODE_EDGE;
+//|   if pr.brings_mask then
+      // Votes side by side: none waits for another.
+      const bool staged = code_has(code, CODE_STAGED), cuts = code_has(code, CODE_CUT << wg), hides = code_has(code, CODE_HIDDEN << wg);
+      if (!staged && !cuts && !hides) return;
+      if (staged) {
+        mbarrier_wait(mask_full(smem, masks.at), masks.parity);
+        if (cuts && !hides)
+          hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg$(pr.rows_argument));
+        release_mask();
+      }
+//|   else
       if (!__any_sync(~0u, own != 0)) return;
+//|   end
+//|   local hides = pr.brings_mask and "hides && !cuts" or "code_is(code, wg, CODE_HIDDEN)"
+//|   local cuts = pr.brings_mask and "cuts" or "code_has(code, CODE_CUT << wg)"
       // By selects: beside a branch that has no scores the others would be copied.
-      if (code_is(code, wg, CODE_HIDDEN)) {
+      if ($(hides)) {
 #pragma unroll
         for (int i = 0; i < NS; i++) s[i] = own == CODE_HIDDEN ? -infinity() : s[i];
       }
 //|   if pr.keeps_ends then
-      if (code_has(code, CODE_CUT << wg)) {
+      if ($(cuts)) {
         // Of the rows of this warp some may see all of it.
         bool cut = false;
 #pragma unroll
@@ -340,10 +337,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         if (__any_sync(~0u, cut)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
       }
 //|   else
-      if (code_has(code, CODE_CUT << wg)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+      if ($(cuts)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
 //|   end
     };
-//| elseif not pr.masks then
+//| else
 //| if not l.cuts then
 //|   if pr.staged then
       mbarrier_wait(score_full(smem, stages.at), stages.parity);

@@ -14,15 +14,9 @@ __device__ __forceinline__ void keep_ends(const Params &p, const Sequence &seque
 //|   indented(2, pr.keep_ends, "to")
 }
 //| end
-//| local scored = pr.ends_type
-//| if pr.brings_mask then
-// Pairs of keys that lie beyond a row's ends are taken out. row: this thread's first, of the sequence.
-__device__ __forceinline__ void find_edges(SeenPairs &seen, const Params &p, const Sequence &sequence$(scored), int row, int block, int t) {
-//|   indented(2, pr.find_edges, "seen")
-}
-//| else
 // Scores of keys that their query does not see become -inf. row: this thread's first, of the sequence. Of a row, bit 2n + e stands for
 // column 8n + 2t + e of the block.$(pr.keeps_ends and " ends: where the first and the last key lie that the thread's first row sees." or "")
+//| local scored = pr.ends_type
 //| if l.cuts == "tanh" then
 // NS: of a half, for whose t its first column counts, too.
 template <int NS>
@@ -30,7 +24,6 @@ template <int NS>
 __device__ __forceinline__ void apply_mask(float (&s)[NS], const Params &p, const Sequence &sequence$(scored), int row, int block, int t) {
 //| indented(2, pr.hide, "wgmma", "s", "-infinity()")
 }
-//| end
 //| if pr.of_pairs and not pr.masks then
 //|   if not l.cuts or l.cuts == "scores" then
 

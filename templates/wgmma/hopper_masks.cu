@@ -1,4 +1,4 @@
-//| needs "c.bc l.masks l.reverses?"
+//| needs "l.masks l.reverses?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local masks, slot = l.masks, l.reverses and ", tiles.slot.at" or ""
 // ---- what the score program's mask reads of a block of keys that may not be whole: a warp of the producer brings it ----
@@ -157,43 +157,9 @@ __device__ __forceinline__ void produce_masks(const Params &p, u32 smem, int lan
   }
 }
 
-//| local all = {}  -- of a row, the bits of each word
-//| for n = 0, c.bc // 8 - 1 do
-//|   local word = n // 16 + 1
-//|   all[word] = (all[word] or 0) | 3 << 8 * (n % 4) + 2 * (n // 4 % 4)
-//| end
-//| local function each_word(text, between)
-//|   local words = {}
-//|   for n, bits in ipairs(all) do words[n] = text:format(n - 1, bits) end
-//|   return table.concat(words, between)
-//| end
-// Which of a thread's pairs of a block are seen. Bit 8 (n % 4) + 2 (n / 4 % 4) + e of word n / 16 is that of column 8n + 2t + e of a row.
-struct SeenPairs {
-  u32 of[2][$(#all)];  // of rows g and g + 8
-  __device__ __forceinline__ void set(bool seen) {
-#pragma unroll
-    for (int h = 0; h < 2; h++) $(each_word("of[h][%d] = seen ? 0x%xu : 0", ", "));
-  }
-  // keys: a bit for each of 32 from the `word`th on, shifted by 2t. Those of a row that are not in it are hidden.
-  __device__ __forceinline__ void keep(int h, int word, u32 keys) {
-    const int at = word % 4 * 2;
-    of[h][word / 4] &= (keys & 0x03030303) << at | ~(0x03030303u << at);
-  }
-  // Whether some are hidden.
-  __device__ __forceinline__ bool hides_some() const { return $(each_word("of[0][%d] != 0x%xu", " || ")) || $(each_word("of[1][%d] != 0x%xu", " || ")); }
-};
-// Scores of pairs that are not seen become -inf.
-__device__ __forceinline__ void hide(float (&s)[NS], const SeenPairs &seen) {
-#pragma unroll
-  for (int n = 0; n < NS / 4; n++)
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-      s[4 * n + i] = seen.of[i / 2][n / 16] >> (8 * (n % 4) + 2 * (n / 4 % 4) + i % 2) & 1 ? s[4 * n + i] : -infinity();
-}
-
-// Pairs that the mask hides are taken out. row: this thread's first; stage: what was brought of the block.
-__device__ __forceinline__ void find_staged(SeenPairs &seen, const Params &p, const ScoreTile &scored, int row, int block, int t, u32 stage,
+// Scores of pairs that the mask hides become -inf. row: this thread's first; stage: what was brought of the block.
+__device__ __forceinline__ void hide_staged(float (&s)[NS], const Params &p, const ScoreTile &scored, int row, int block, int t, u32 stage,
                                             int wg$(pr.rows_type)) {
   const int lane = threadIdx.x % 32, g = lane / 4, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
-//| indented(2, pr.find_staged, "seen", "stage", "tile_row")
+//| indented(2, pr.hide_staged, "s", "stage", "tile_row")
 }

@@ -55,10 +55,6 @@
 //| if pr.keeps_ends and not l.ahead then
       $(pr.skips and "if (fresh) " or "")find_ends();
 //| end
-//| if pr.brings_mask and not l.ahead then
-      SeenPairs seen;
-      const bool hidden = find_seen(code, seen);
-//| end
       $(to)wgmma_wait<0>(s);
       $(to)release_k();
 //| if l.q_soon then
@@ -72,15 +68,7 @@
 //| end
 //| if pr.scans then indented(6, pr.reading, "read(code);") end
 //| if not l.cuts then  -- else hopper_cut_loop.cu has it
-//| if pr.brings_mask then
-//|   if l.ahead then
-      SeenPairs seen;
-      const bool hidden = find_seen(code, seen);
-//|   end
-      if (hidden) hide(s, seen);
-//| else
       mask($(at));
-//| end
 //| if l.begins then
       const bool second = block > keys.last;
       const Beginning next = begin(second, q_tile$(l.grouped and ", block - 1" or ""));
