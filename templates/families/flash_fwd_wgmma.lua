@@ -352,7 +352,10 @@ return masked {
       grid = ("sq/%d hq b%s"):format(c.br * c.cluster, l.parts and " 8" or ""),  -- 8: parts of a tile at most
       per_sm = c.grid > 0 and c.ctas or 0, counter = c.grid == c.named.grid.persistent and 1 or 0, pdl = 1,
     } }
-    if l.masks then table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = "sms 4", pdl = 1 }) end
+    if l.masks then
+      steps[1].keys_most = mask_places.keys_most(c, l.wgs)
+      table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = "sms 4", pdl = 1 })
+    end
     return steps
   end,
 
