@@ -52,10 +52,6 @@
 #define M_FOUND                                                                          \
     "x = i32 'b sk'\nfunction run(x, n) return max(x, 0) // 1000000 + n // 70 % 2 end\n" \
     "function mask(b, h, i, j) return j <= i + off and run(x[b][i], i) == run(x[b][j], j) end\n"
-/* Runs of 150 keys: in blocks that another warp sees a part of a warp sees nothing. */
-#define M_NONE                                                                            \
-    "x = i32 'b sk'\nfunction run(x, n) return max(x, 0) // 1000000 + n // 150 % 2 end\n" \
-    "function mask(b, h, i, j) return j <= i + off and run(x[b][i], i) == run(x[b][j], j) end\n"
 /* Values of keys that are no integers. */
 #define M_REAL "x = f32 'sk'; g = i64 'sk'\nfunction mask(b, h, i, j) return x[j] * 4 < x[i] or (g[j] > 20 and i % 3 == 0) end\n"
 
@@ -206,9 +202,6 @@ static const score_kernel mask_kernels[] = {
       "flash_fwd_wgmma:br=128,ctas=2,feeder=32,schedule=after,bc=64,box=64,stages_k=2,stages_v=2,q_bufs=1,grid=persistent,ahead=0,sections=1,"
       "cluster=1,rescale=steady,exp=0,convert=early,o_path=tma",
       true, 0, 0, 300, 400, 0, 0 },
-    { "wgmma_none", M_NONE, "bf16,d=64,mask=none",
-      WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
-      300, 500, 0, 0 },
 };
 /* clang-format on */
 #define MASK_KERNELS (sizeof mask_kernels / sizeof *mask_kernels)
