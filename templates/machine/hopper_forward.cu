@@ -123,7 +123,7 @@ __device__ __forceinline__ void wgmma_fence(float (&s)[$(NS)], float (&o)[$(NO)]
       : "memory");
 }
 //| end
-//| if l.fades or p.score and include("pairs/pairs.lua").of(p, l).nones then
+//| if l.fades then
 // Opaque: else the compiler would write the zeros where products are being issued, which it then waits for one by one.
 __device__ __forceinline__ void clear_operand(u32 (&a)[NS / 2]) {
 #pragma unroll

@@ -1,4 +1,4 @@
-//| needs "l.after? l.ahead? l.early? l.masks? l.o_in_q? l.reverses? l.wgs?"
+//| needs "l.ahead? l.masks? l.o_in_q? l.reverses? l.wgs?"
 //| -- mask_stage: what is left of a score program's mask in a kernel that finds its parts in shared memory, of the layout l.masks.
 //|
 //| local loops = include "pairs/loops.cu"
@@ -159,7 +159,6 @@ auto find_rows = [&] { $(fetches) };
 //|     return true
 //|   end
 //|
-//|   pr.nones = pr.brings_mask and l.early and not l.ahead and not l.after and by_values()
 //|   function pr.hide_staged(x, stage, tile_row)
 //|     local of, arguments = layouts.wgmma.score, ""
 //|     for _, column in ipairs(l.masks.columns) do
@@ -187,23 +186,20 @@ const u32 from$(n) = $(stage) + $(column.at) + t * 8;
 //|       for _, row in ipairs(l.masks.rows) do of_lane = of_lane .. (", r%d[0]"):format(row.node) end
 // Of a warp whose rows have the same values a lane asks for a key, and often all see it.
 if (__all_sync(~0u, true$(alike))) {
-  u32 seen[(BC + 31) / 32], hidden = 0$(pr.nones and ", some = 0" or "");
+  u32 seen[(BC + 31) / 32], hidden = 0;
 #pragma unroll
   for (int word = 0; word < (BC + 31) / 32; word++) {
     const int column = min(32 * word + lane, BC - 1);
     seen[word] = __ballot_sync(~0u, mask_sees(p, scored, scored.h, row, block * BC, column$(of_lane)));
-    hidden |= ~seen[word]$(pr.nones and ", some |= seen[word]" or "");
+    hidden |= ~seen[word];
     seen[word] >>= 2 * t;
   }
-  if (!__any_sync(~0u, hidden != 0)) return$(pr.nones and " false" or "");
-//|       if pr.nones then
-  if (!__any_sync(~0u, some != 0)) return true;
-//|       end
+  if (!__any_sync(~0u, hidden != 0)) return;
 #pragma unroll
   for (int n = 0; n < NS / 4; n++)
 #pragma unroll
     for (int i = 0; i < 4; i++) $(x)[4 * n + i] = seen[n / 4] >> (8 * (n % 4) + i % 2) & 1 ? $(x)[4 * n + i] : -infinity();
-  return$(pr.nones and " false" or "");
+  return;
 }
 //|     end
 //|     local bits, whole = l.masks.words, l.masks.whole
@@ -245,8 +241,5 @@ for (int word = 0; word < (NS + 15) / 16; word++) {
 //|     end)
   }
 }
-//|     if pr.nones then
-return false;
-//|     end
 //|   end
 //| end

@@ -306,23 +306,17 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     auto mask = [&](int block) {
 //| end
 //| if pr.masks then
-//|   if pr.nones then
-      bool none = false;  // the warp sees no key of it
-//|   end
       const int own = code >> wg & CODE_EDGE;
 //|   if pr.brings_mask then
       // Votes side by side: none waits for another.
       const bool staged = code_has(code, CODE_STAGED), cuts = code_has(code, CODE_CUT << wg), hides = code_has(code, CODE_HIDDEN << wg);
-      if (!staged && !cuts && !hides) return$(pr.nones and " false" or "");
+      if (!staged && !cuts && !hides) return;
       if (staged) {
         mbarrier_wait(mask_full(smem, masks.at), masks.parity);
         if (cuts && !hides)
-          $(pr.nones and "none = " or "")hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg$(pr.rows_argument));
+          hide_staged(s, p, scored, wg_row + warp_row + g, block, t, smem + SMEM_MASK + masks.at * MASK_STAGE, wg$(pr.rows_argument));
         release_mask();
       }
-//|     if pr.nones then
-      if (none) return true;
-//|     end
 //|   else
       if (!__any_sync(~0u, own != 0)) return;
 //|   end
@@ -344,9 +338,6 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       }
 //|   else
       if ($(cuts)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
-//|   end
-//|   if pr.nones then
-      return none;
 //|   end
     };
 //| else

@@ -91,16 +91,7 @@
 //| local score = l.besides and "mask_beside" or l.held and "mask_held" or l.begins and "mask_begun"
 //| score = score or (l.relative and pr.slopes or l.tanh_by_fma) and "exponents" or "mask"
 //| local with = l.besides and ", far, unit_log2, beside" or l.held and ", held" or l.tanh_by_fma and ", all_small(s, by_fma)" or ""
-//| if pr.nones then
-        if (mask(code)) {
-          wgmma_wait<0>(o);
-          release_v();
-          clear_operand(a);
-          continue;
-        }
-//| else
         $(score)($(next)$(with));
-//| end
 //| if l.early then
         // Of rows that stay all up to the next block is one piece, of which instructions are fetched in a row.
         if (all_stay(state)) {

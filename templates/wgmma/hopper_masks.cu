@@ -158,10 +158,7 @@ __device__ __forceinline__ void produce_masks(const Params &p, u32 smem, int lan
 }
 
 // Scores of pairs that the mask hides become -inf. row: this thread's first; stage: what was brought of the block.
-//| if pr.nones then
-// True where a warp's rows, which have the same values, see no key: scores are then left as they are.
-//| end
-__device__ __forceinline__ $(pr.nones and "bool" or "void") hide_staged(float (&s)[NS], const Params &p, const ScoreTile &scored, int row, int block, int t, u32 stage,
+__device__ __forceinline__ void hide_staged(float (&s)[NS], const Params &p, const ScoreTile &scored, int row, int block, int t, u32 stage,
                                             int wg$(pr.rows_type)) {
   const int lane = threadIdx.x % 32, g = lane / 4, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
 //| indented(2, pr.hide_staged, "s", "stage", "tile_row")

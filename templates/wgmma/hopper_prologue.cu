@@ -68,14 +68,7 @@
 //| end
 //| if pr.scans then indented(6, pr.reading, "read(code);") end
 //| if not l.cuts then  -- else hopper_cut_loop.cu has it
-//| if pr.nones then
-      if (mask($(at))) {
-#pragma unroll
-        for (int i = 0; i < NS; i++) s[i] = -infinity();
-      }
-//| else
       mask($(at));
-//| end
 //| if l.begins then
       const bool second = block > keys.last;
       const Beginning next = begin(second, q_tile$(l.grouped and ", block - 1" or ""));
