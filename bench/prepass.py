@@ -47,7 +47,7 @@ def profiled(run, launches):
     with profile(activities=[ProfilerActivity.CUDA]) as kept:
         for _ in range(launches):
             run()
-        torch.cuda.synchronize()
+            torch.cuda.synchronize()  # else the first kernel begins beside the launch before, and its time has the wait for it
     found = collections.defaultdict(list)
     for event in kept.events():
         if event.device_type == DeviceType.CUDA:

@@ -31,14 +31,15 @@ typedef struct fa_map {
  * (fa_workspace_portion): the first members of the groups of the first units, their next members, then the next units, until all are
  * done. A unit is a pair of a sequence and a KV head, a member a query head of its group. */
 typedef struct fa_step {
-    char entry[32];  /* the extern "C" name */
-    int32_t threads; /* per block */
-    int32_t smem;    /* dynamic shared memory, bytes */
-    fa_product grid; /* "sq/64 hq b": tiles that a block, or a cluster together, owns */
-    int32_t per_sm;  /* > 0: a persistent grid of at most that many blocks per SM; 0: one block per tile */
-    int32_t cluster; /* blocks of a thread block cluster; 1 = none */
-    int32_t counter; /* 1: the kernel takes a word of global memory to count with (fa_values) */
-    int32_t pdl;     /* 1: it waits itself for what precedes it in the stream, and may be launched before that has ended */
+    char entry[32];    /* the extern "C" name */
+    int32_t threads;   /* per block */
+    int32_t smem;      /* dynamic shared memory, bytes */
+    fa_product grid;   /* "sq/64 hq b": tiles that a block, or a cluster together, owns */
+    int32_t per_sm;    /* > 0: a persistent grid of at most that many blocks per SM; 0: one block per tile */
+    int32_t cluster;   /* blocks of a thread block cluster; 1 = none */
+    int32_t counter;   /* 1: the kernel takes a word of global memory to count with (fa_values) */
+    int32_t pdl;       /* 1: it waits itself for what precedes it in the stream, and may be launched before that has ended */
+    int32_t keys_most; /* > 0: a launch with more keys is refused */
     int32_t n_maps;
     fa_map map[FA_STEP_MAPS];
 } fa_step;

@@ -151,6 +151,7 @@ static void read_step(lua_State *L, const fa_lua_args *fr, const fa_family *f, c
     s->cluster = fa_family_integer(L, f, "a step", "cluster", 1);
     s->counter = fa_family_integer(L, f, "a step", "counter", 0);
     s->pdl = fa_family_integer(L, f, "a step", "pdl", 0);
+    s->keys_most = fa_family_integer(L, f, "a step", "keys_most", 0);
     if (s->threads < 1 || s->threads > FA_THREADS_MAX)
         luaL_error(L, "templates/%s: step %s has %d threads; accepted: 1 to %d", f->file, s->entry, s->threads, FA_THREADS_MAX);
     if (s->per_sm > PER_SM_MAX)

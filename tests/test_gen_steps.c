@@ -29,6 +29,7 @@ Test(steps, defaults)
     fa_source s;
     cr_assert_eq(render("", "bf16,d=64", "sm_80", &s), FA_OK, "%s", fa_last_error());
     cr_expect(s.step[0].per_sm == 0 && s.step[0].cluster == 1 && s.step[0].counter == 0 && s.step[0].pdl == 0 && s.step[0].n_maps == 0);
+    cr_expect(s.step[0].keys_most == 0);
     fa_source_free(&s);
 }
 
@@ -36,13 +37,14 @@ Test(steps, all_fields)
 {
     fa_source s;
     cr_assert_eq(
-        render("per_sm = 2, cluster = 4, counter = true, pdl = true, maps = { { tensor = \"q\", cols = 64, rows = 256, swizzle = 128 },"
+        render("per_sm = 2, cluster = 4, counter = true, pdl = true, keys_most = 7, maps = { { tensor = \"q\", cols = 64, rows = 256, "
+               "swizzle = 128 },"
                " { tensor = \"k\", cols = 256, rows = 1, boxes = 0 }, { tensor = \"v\", cols = 16, rows = 24, swizzle = 32, boxes = 4 },"
                " { tensor = \"o\", cols = 32, rows = 3, swizzle = 64 } }",
                "bf16,d=64", "sm_90a", &s),
         FA_OK, "%s", fa_last_error());
     const fa_step *t = &s.step[0];
-    cr_expect(t->per_sm == 2 && t->cluster == 4 && t->counter == 1 && t->pdl == 1 && t->n_maps == 4);
+    cr_expect(t->per_sm == 2 && t->cluster == 4 && t->counter == 1 && t->pdl == 1 && t->keys_most == 7 && t->n_maps == 4);
     const fa_map expect[] = {
         { 0, 64, 256, 128, 0, 0, 0, 0 }, { 1, 256, 1, 0, 0, 0, 0, 0 }, { 2, 16, 24, 32, 4, 0, 0, 0 }, { 3, 32, 3, 64, 0, 0, 0, 0 }
     };

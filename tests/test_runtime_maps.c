@@ -341,6 +341,16 @@ Test(runtime_maps, who_waits_itself_may_begin_early)
     cr_expect_eq(fake_calls("cuLaunchKernel"), 1, "the short call for who needs no attribute");
 }
 
+Test(runtime_maps, more_keys_than_a_kernel_can_number)
+{
+    fa_args a = toy_args();
+    a.sk = 256;
+    launch(&a, 10);
+    a.sk = 257;
+    cr_expect_eq(fa_plan_launch(ctx, plan_of(&a, 10), &a, NULL), FA_UNSUPPORTED);
+    cr_expect(strstr(fa_last_error(), "sk is 257; accepted by the config of this launch: up to 256 keys"), "%s", fa_last_error());
+}
+
 Test(runtime_maps, in_order_nothing_begins_early)
 {
     fa_args a = toy_args();

@@ -15,6 +15,7 @@
     X(cluster, cluster, 1, FA_CLUSTER_MAX) \
     X(counter, counter, 0, 1)         \
     X(pdl, pdl, 0, 1)                 \
+    X(keys_most, keys_most, 0, INT32_MAX) \
     X(maps, n_maps, 0, FA_STEP_MAPS)
 
 /* And of a fa_map, all but the operand. */

@@ -94,6 +94,10 @@ static fa_status lay_out(const fa_context *ctx, const fa_kernel *k, const fa_ste
     if (*grid < 0)
         return fa_fail(FA_INVALID, "args: b=%d, hq=%d, sq=%d, sk=%d: %s would need more than 2^31 - 1 blocks; accepted: smaller batches",
                        v->b, v->hq, v->sq, v->sk, s->entry);
+    if (s->keys_most > 0 && v->sk > s->keys_most)
+        return fa_fail(FA_UNSUPPORTED,
+                       "args: sk is %d; accepted by the config of this launch: up to %d keys, as %s numbers its blocks of them", v->sk,
+                       s->keys_most, s->entry);
     v->tiles = s->grid.n ? (int32_t)fa_factor_value(&s->grid.factor[0], &c->sizes) : 1;
     v->total = (int32_t)total;
     section(a, s, c, tile);

@@ -359,7 +359,10 @@ return masked {
       grid = ("sq/%d hq b%s"):format(c.br * c.cluster, l.parts and " 8" or ""),  -- 8: parts of a tile at most
       per_sm = c.grid > 0 and c.ctas or 0, counter = c.grid == c.named.grid.persistent and 1 or 0, pdl = 1,
     } }
-    if l.masks then table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = "sms 4", pdl = 1 }) end
+    if l.masks then
+      steps[1].keys_most = mask_places.keys_most(c, l.wgs)
+      table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = "sms 4", pdl = 1 })
+    end
     return steps
   end,
 
@@ -439,6 +442,9 @@ return masked {
     -- time of three of them at 4k, by races on an H200 and an H100.
     local apart = few and l.masks and l.masks.brings and not l.masks.plane and p.d + p.dv > 192 and c.q_bufs == 1
     if apart and l.wgs > 2 and c.stages_k > 3 then tile = tile - 700 end
+    -- Of chunks at d = 128, where three buffers have a winner's time of a plain call: 0.98 on an H200 at 4k, 0.99 at 16k.
+    local chunks = few and l.reverses and not scans and l.wgs > 2 and p.d + p.dv > 192 and c.q_bufs == 1
+    if chunks and c.stages_k > 3 then tile = tile - 1300 end
     -- Blocks that are cut take both ways of tanh: 192 x 64 was 0.97 of the time of 192 x 80 at d = 128, 4k, and as fast at 16k.
     if l.tanh_by_fma and p.d + p.dv > 224 then tile = tile + 40 * math.max(0, c.bc - 64) end
     if l.reverses and l.wgs > 3 then tile = tile - 400 end -- by a race of documents with 192 and 256 rows on an H200

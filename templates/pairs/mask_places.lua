@@ -46,6 +46,12 @@ function places.of(p, c)
   return l
 end
 
+-- How many keys codes can number, whose blocks begin at CODE_BLOCK of pairs/mask_stage.cu and which are not below 0; 0: any.
+function places.keys_most(c, wgs)
+  local keys = c.bc << 31 - (3 * wgs + 2)
+  return keys < 1 << 30 and keys or 0
+end
+
 -- The buffer of what a kernel before finds of 64 rows and 32 blocks of keys: pairs/mask_lines.cu.
 function places.lines(p, c)
   local of = (p.score.marks_by_b and "b " or "") .. (p.score.marks_by_h and "hq " or "")
