@@ -199,9 +199,11 @@ local rows = {
     if near(c) then
       local idle = math.max(0, 1 - (p.sq * (p.hq // p.hkv) + c.br - 1) // c.br * p.hkv * p.b * c.cluster / a.sm_count)
       clock, wait = 1 + 0.3 * idle, wait * (1 - idle)
-    elseif l.halves and c.cluster > 1 and edges.right(p) then
-      clock = 1.06 -- 1.04 to 1.2 of the rate of blocks apart at d = 512 on an H200
     end
+    -- Two blocks that share halves, under a diagonal: 1.0 to 1.25 of the rate of whole blocks of keys at d = 384 and 512 on an H200, of 600
+    -- rows and more. What they read and write takes less of shared memory's time than by count.
+    local sharing = l.halves and c.cluster > 1 and edges.grow(p)
+    if sharing then clock = 1.22 end
     return {
       rows = c.br * (near(c) and 1 or c.cluster), cols = c.bc * (near(c) and c.cluster or 1), group = near(c) and 0 or c.br,
       matrix_flops = 2 * (round_up(p.d, 16) + columns),
@@ -211,11 +213,11 @@ local rows = {
       issue = elements * 10 + 700 + math.floor(elements * program_cost(p).issue_ahead),
       -- K and V are read by products, Q once for each block of keys; and written by copies.
       smem_bytes = c.bc * (round_up(p.d, 16) + columns) * 2 + c.br * (round_up(p.d, 16) - c.q_held * c.box) * 2
-        + c.bc * (p.d + (l.v_in_k and 0 or p.dv)) * 2,
-      latency = 300 + wait,
+        + c.bc * (p.d + (l.v_in_k and 0 or p.dv)) * (sharing and 1 or 2),
+      latency = (sharing and 100 or 300) + wait,
       tile_latency = 4000 + c.br * p.d // 16 + near_tile,
       -- As raced at d = 512. Under a diagonal blocks are apart, and less of what they read is the same.
-      l2_speed = l.halves and (c.cluster == 1 and edges.right(p) and 1.75 or 1.9) or 1.5,
+      l2_speed = l.halves and (c.cluster == 1 and edges.grow(p) and 1.75 or 1.9) or 1.5,
       bytes = l.v_in_k and p.b * (p.hq * p.sq * (p.d + p.dv) + p.hkv * p.sk * p.d) * 2 or nil,
       regs = l.regs,
     }
@@ -313,10 +315,10 @@ made.start = function(p, a)
   end
   -- Of several tiles to a head halves of columns, and half as many heads side by side: 1.04 to 1.07 of the rate at d = 512 on an H200.
   if not p.has_v_in_k and p.sq * (p.hq // p.hkv) > 64 then
-    for cluster = 1, edges.right(p) and 2 or 1 do
-      list[#list + 1] = { br = 64, ctas = 1, feeder = 24, schedule = HALVES, bc = 64, box = BOX, stages_k = 5, stages_v = 1,
-        q_bufs = 1, q_held = 1, grid = "persistent", ahead = 0, sections = 2, cluster = cluster, rescale = 2, exp = 0, convert = 0,
-        o_path = 0, parts = 0, combine = "second_kernel" }
+    for cluster = 1, edges.grow(p) and 2 or 1 do
+      list[#list + 1] = { br = 64, ctas = 1, feeder = 24, schedule = HALVES, bc = 64, box = BOX, stages_k = p.d > 384 and 5 or 6,
+        stages_v = 1, q_bufs = 1, q_held = 1, grid = "persistent", ahead = 0, sections = 2, cluster = cluster, rescale = 2, exp = 0,
+        convert = 0, o_path = 0, parts = 0, combine = "second_kernel" }
     end
   end
   return list
