@@ -5,6 +5,8 @@
 //| -- A branch keeps all additions before the wait for dK: the assembler would put half of them behind it.
 //| local first_is_zeros = not l.apart and not pr.marked and "if (item > 0) " or ""
 //| local next_v = c.held > 1 and "v" or "v + unknown_zero(next)"
+//| local d_beside = not pr.of_pairs and not p.has_dropout  -- exponentials load D
+//| local beside = pr.of_pairs and pr.scored or ", ring.parity >> 1" .. (d_beside and ", rows + BR * 4" or "")
 // ---- two warpgroups with 64 keys each, which add up dQ of a block of queries together ----
 // dQ of a block is a product over the keys of both, so it waits for dS of both: it is issued with dK of the next block, when dS has long
 // been there. Each warpgroup computes half of the columns, and adds them in global memory in fp32.
@@ -173,14 +175,20 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       const Code code = load_code(smem, ring);
       probabilities(s, a, columns, p, sequence, key, code.block() * BR$(scored), code.sees_all(wg));
 //| else
-      probabilities(s, a, columns, p, sequence, key, block * BR$(pr.scored));
+      probabilities(s, a, columns, p, sequence, key, block * BR$(beside));
 //| end
 //| indented(6, pr.dropping, "drop(a, kept);")
+//| if not d_beside then
       load_columns(columns, rows + BR * 4);
+//| end
       wgmma_fence(a);
       issue_sums(dv, a, grad_o + ring.at * (GRAD_O_TILE / 16));
       wgmma_commit();
       wgmma_wait<1>(dp);
+      Ring<STAGES> next = ring;
+      next.next();
+      // Asked before dS is computed, beside which the answer comes.
+      const bool ready = mbarrier_test_all(q_full(smem, next.at), next.parity, ds_full(smem, before.at), before.parity$(dO));
 //| if l.early then
       wgmma_wait<1>(dq);  // of the block before the last, and dK of the last
       if (item > 0) {
@@ -214,9 +222,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       if (item > 1) grad_q.next(p, blocks);
 //|   end
 //| end
-      Ring<STAGES> next = ring;
-      next.next();
-      mbarrier_wait_all(q_full(smem, next.at), next.parity, ds_full(smem, before.at), before.parity$(dO));
+      if (!ready) mbarrier_wait_all(q_full(smem, next.at), next.parity, ds_full(smem, before.at), before.parity$(dO));
       load_columns(columns, rows_at(smem, next));
 //| if pr.marked then
 //|   if not pr.late then

@@ -214,17 +214,34 @@ __device__ __forceinline__ void pack_rows(u32 (&a)[NS / 2], const float (&x)[NS]
 
 // Where LSE and D of a block of queries lie.
 __device__ __forceinline__ u32 rows_at(u32 smem, const Ring<STAGES> &ring) { return smem + SMEM_ROWS + ring.at * BR * 8; }
-// LSE in base 2, or D, of the thread's columns: 2 t and 2 t + 1 of each eight queries, which delta.cu keeps in this order.
+// LSE in base 2, or D, of the thread's columns: 2 t and 2 t + 1 of each eight queries, which delta.cu keeps in this order. Those of the
+// i-th sixteen queries.
+__device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows, int i) {
+  const uint4 four = load_shared_x4(rows + i * 64 + threadIdx.x % 4 * 16);
+  x[4 * i] = __uint_as_float(four.x), x[4 * i + 1] = __uint_as_float(four.y);
+  x[4 * i + 2] = __uint_as_float(four.z), x[4 * i + 3] = __uint_as_float(four.w);
+}
 __device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows) {
 #pragma unroll
-  for (int i = 0; i < BR / 16; i++) {
-    const uint4 four = load_shared_x4(rows + i * 64 + threadIdx.x % 4 * 16);
-    x[4 * i] = __uint_as_float(four.x), x[4 * i + 1] = __uint_as_float(four.y);
-    x[4 * i + 2] = __uint_as_float(four.z), x[4 * i + 3] = __uint_as_float(four.w);
-  }
+  for (int i = 0; i < BR / 16; i++) load_columns(x, rows, i);
 }
 
-//| if not pr.of_pairs or pr.late then
+//| local d_beside = not pr.of_pairs and c.twins == 0 and not p.has_dropout
+//| if not pr.of_pairs then
+// S^T becomes P^T$(d_beside and ", and LSE in `columns` becomes D, which is at `rows`" or ""). Eight after eight, each of which wait for one before: the
+// assembler would scale all first, and have nothing left to do beside the last exponentials. zero: one that it cannot prove to be.
+__device__ __forceinline__ void exponentials(float (&s)[NS], float (&columns)[BR / 4], float scale_log2, u32 zero$(d_beside and ", u32 rows" or "")) {
+#pragma unroll
+  for (int begin = 0; begin < NS; begin += 8) {
+    const float scale = begin == 0 ? scale_log2 : __uint_as_float(__float_as_uint(scale_log2) | (__float_as_uint(s[begin - 8]) & zero));
+#pragma unroll
+    for (int i = begin; i < begin + 8; i++) s[i] = $(pr.probability("s[i]", "scale", "columns[i / 4 * 2 + i % 2]"));
+//|   if d_beside then
+    load_columns(columns, rows, begin / 8);
+//|   end
+  }
+}
+//| elseif pr.late then
 // S^T becomes P^T.
 __device__ __forceinline__ void exponentials(float (&s)[NS], const float (&lse)[BR / 4], const Params &p) {
 #pragma unroll
@@ -325,15 +342,18 @@ __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], 
 //| else
 // S^T becomes P^T, and the same as an operand: keys from `key` on, queries from `row` on, the warpgroup's first. Rows past the last query
 // have LSE = +inf; keys past the last are zeros in shared memory, but their P may be 1. Both branches have the exponentials and the
-// packing: a branch between the two would keep them from running beside each other.
-__device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], const float (&lse)[BR / 4], const Params &p,
-                                              const Sequence &sequence, int key, int row) {
+// packing, which run beside each other; a scale that is another one for the compiler keeps it from taking the exponentials out of both.
+//|   local with = d_beside and "zero, rows" or "zero"
+__device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&columns)[BR / 4], const Params &p,
+                                              const Sequence &sequence, int key, int row, u32 zero$(d_beside and ", u32 rows" or "")) {
 //| pr.whole_block()
   if (whole) {
-    exponentials(s, lse, p);
+    exponentials(s, columns, p.scale_log2, $(with));
     pack_rows(a, s);
   } else {
-    exponentials(s, lse, p);
+    float scale_log2;
+    asm volatile("mov.b32 %0, %1;" : "=f"(scale_log2) : "f"(p.scale_log2));
+    exponentials(s, columns, scale_log2, $(with));
     hide(s, sequence, key, row);
     pack_rows(a, s);
   }
