@@ -184,11 +184,11 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       wgmma_fence(a);
       issue_sums(dv, a, grad_o + ring.at * (GRAD_O_TILE / 16));
       wgmma_commit();
-      wgmma_wait<1>(dp);
       Ring<STAGES> next = ring;
       next.next();
       // Asked before dS is computed, beside which the answer comes.
       const bool ready = mbarrier_test_all(q_full(smem, next.at), next.parity, ds_full(smem, before.at), before.parity$(dO));
+      wgmma_wait<1>(dp);
 //| if l.early then
       wgmma_wait<1>(dq);  // of the block before the last, and dK of the last
       if (item > 0) {
