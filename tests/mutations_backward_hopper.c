@@ -139,7 +139,7 @@ const mutation hopper_mutations[] = {
       "load_columns(columns, rows_at(smem, ring));", 0, "add" },
     { "both queries with the LSE of the first", K, "\"columns[i / 4 * 2 + i % 2]\"", "\"columns[i / 4 * 2]\"", 0, "one" },
     { "both queries with the D of the second", K, "delta[i / 4 * 2 + i % 2]", "delta[i / 4 * 2 + 1]", 0, "one" },
-    { "D where LSE lies", W, "\", rows + BR * 4\"", "\", rows\"", 0, "one" },
+    { "D where LSE lies", W, "load_columns(columns, rows + BR * 4);", "load_columns(columns, rows);", 0, "one" },
     { "twins: D where LSE lies", T, "load_columns(delta, rows_at(smem, ring) + BR * 4);", "load_columns(delta, rows_at(smem, ring));", 0,
       "twins" },
     { "add: D where LSE lies", A, "\", rows + BR * 4\"", "\", rows\"", 0, "add" },

@@ -5,8 +5,9 @@
 //| -- A branch keeps all additions before the wait for dK: the assembler would put half of them behind it.
 //| local first_is_zeros = not l.apart and not pr.marked and "if (item > 0) " or ""
 //| local next_v = c.held > 1 and "v" or "v + unknown_zero(next)"
-//| local d_beside = not pr.of_pairs and not p.has_dropout  -- exponentials load D
-//| local beside = pr.of_pairs and pr.scored or ", ring.parity >> 1" .. (d_beside and ", rows + BR * 4" or "")
+//| local eights = not pr.of_pairs and not l.early -- scores and dS are computed eight after eight
+//| local d_beside = eights and not p.has_dropout  -- D is loaded beside exponentials
+//| local beside = eights and ", ring.parity >> 1" .. (d_beside and ", rows + BR * 4" or "") or pr.scored
 // ---- two warpgroups with 64 keys each, which add up dQ of a block of queries together ----
 // dQ of a block is a product over the keys of both, so it waits for dS of both: it is issued with dK of the next block, when dS has long
 // been there. Each warpgroup computes half of the columns, and adds them in global memory in fp32.
@@ -73,8 +74,9 @@ struct GradQueries {
 //| if not pr.marked then
   // Before all but the first that are real: the additions before read their address for long.
   __device__ __forceinline__ void next(const Params &p, const QueryBlocks &blocks) {
-    to += 64 * D;
-    if (block++ == blocks.hi) block = blocks.lo, to += ((long long)((p.sq + 63) / 64) - (blocks.hi - blocks.lo + 1)) * (64 * D);
+    const bool last = block == blocks.hi;
+    to += (long long)(last ? (p.sq + 63) / 64 - (blocks.hi - blocks.lo) : 1) * (64 * D);
+    block = last ? blocks.lo : block + 1;
   }
 //| end
 //| local place = pr.marked and "(long long)number * (64 * D) + n" or "n"
@@ -109,7 +111,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 //| end
   const u32 keys = base + wg * (BOXES > 1 ? COLUMNS / BOX * 64 * ROW : COLUMNS * 2) / 16, ds_first = base + SMEM_DS / 16;  // for dQ
   // The warp's rows of keys of a tile; matrices of a store: keys 0..7, 8..15 of the warp for eight queries, and for the next eight.
-  const u32 ds_row = wg * DS_TILE + warp * 2048 + lane % 16 * 128;
+  const u32 ds_row = wg * DS_TILE + warp * 2048 + lane % 16 * 128 + (lane / 16 ^ lane % 8) * 16;
 //| if not pr.marked then
   const int items = blocks.lo <= blocks.hi ? (blocks.hi - blocks.lo + 1) * $(l.spread and "unit.heads" or "p.group") : 0;
 //| end
@@ -184,10 +186,15 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       wgmma_fence(a);
       issue_sums(dv, a, grad_o + ring.at * (GRAD_O_TILE / 16));
       wgmma_commit();
+//| if eights then
+      mbarrier_wait(ds_empty(smem, ds.at), ds.parity ^ 1);
+//| end
+//| if not pr.of_pairs then
       Ring<STAGES> next = ring;
       next.next();
       // Asked before dS is computed, beside which the answer comes.
       const bool ready = mbarrier_test_all(q_full(smem, next.at), next.parity, ds_full(smem, before.at), before.parity$(dO));
+//| end
       wgmma_wait<1>(dp);
 //| if l.early then
       wgmma_wait<1>(dq);  // of the block before the last, and dK of the last
@@ -201,13 +208,25 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       }
 //| end
 //| indented(6, pr.dropping, "drop(dp, kept, " .. pr.keep_scale .. ");")
+//| if eights then
+      // Eight after eight, as the exponentials.
+#pragma unroll
+      for (int n = 0; n < BR / 8; n += 2) {
+        const float one = n == 0 ? 1.f : __uint_as_float(0x3f800000u | (__float_as_uint(dp[4 * n - 8]) & ring.parity >> 1));
+#pragma unroll
+        for (int i = 4 * n; i < 4 * n + 8; i++) dp[i] = $(pr.dscore("s[i]", "dp[i] * one", "columns[i / 4 * 2 + i % 2]"));
+#pragma unroll
+        for (int i = 2 * n; i < 2 * n + 4; i++) b[i] = pack2(dp[2 * i], dp[2 * i + 1]);
+        stmatrix_x4((ds_buffer(smem, ds.at) + ds_row) ^ n * 16, b[2 * n], b[2 * n + 1], b[2 * n + 2], b[2 * n + 3]);
+      }
+//| else
       grad_scores(dp, s, columns);
       pack_rows(b, dp);
       mbarrier_wait(ds_empty(smem, ds.at), ds.parity ^ 1);
 #pragma unroll
       for (int n = 0; n < BR / 8; n += 2)
-        stmatrix_x4(ds_buffer(smem, ds.at) + ds_row + ((n + lane / 16) ^ lane % 8) * 16, b[2 * n], b[2 * n + 1], b[2 * n + 2],
-                    b[2 * n + 3]);
+        stmatrix_x4((ds_buffer(smem, ds.at) + ds_row) ^ n * 16, b[2 * n], b[2 * n + 1], b[2 * n + 2], b[2 * n + 3]);
+//| end
       release(ds_stored(smem, ds.at));
 //| if not pr.marked then
 //|   indented(6, pr.dropping, "number += block == blocks.hi;")
@@ -222,7 +241,11 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       if (item > 1) grad_q.next(p, blocks);
 //|   end
 //| end
-      if (!ready) mbarrier_wait_all(q_full(smem, next.at), next.parity, ds_full(smem, before.at), before.parity$(dO));
+//| if pr.of_pairs then
+      Ring<STAGES> next = ring;
+      next.next();
+//| end
+      $(pr.of_pairs and "" or "if (!ready) ")mbarrier_wait_all(q_full(smem, next.at), next.parity, ds_full(smem, before.at), before.parity$(dO));
       load_columns(columns, rows_at(smem, next));
 //| if pr.marked then
 //|   if not pr.late then

@@ -1,4 +1,4 @@
-//| needs "c.box c.br c.held c.twins l.apart l.consumer l.dk l.dv l.feeder l.groups l.listed? l.persistent l.spread l.sums l.turns"
+//| needs "c.box c.br c.held c.twins l.apart l.early l.consumer l.dk l.dv l.feeder l.groups l.listed? l.persistent l.spread l.sums l.turns"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local first = l.spread and "unit.head" or l.sums and "unit.kv_head * p.group" or "first_head(p, unit)"
@@ -226,8 +226,10 @@ __device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows) {
   for (int i = 0; i < BR / 16; i++) load_columns(x, rows, i);
 }
 
-//| local d_beside = not pr.of_pairs and c.twins == 0 and not p.has_dropout
-//| if not pr.of_pairs then
+//| -- Where dS goes to memory, or S comes before dK, it was slower: by a race of H200s.
+//| local eights = not pr.of_pairs and (c.twins == 1 or l.sums and not l.early)
+//| local d_beside = eights and c.twins == 0 and not p.has_dropout
+//| if eights then
 // S^T becomes P^T$(d_beside and ", and LSE in `columns` becomes D, which is at `rows`" or ""). Eight after eight, each of which wait for one before: the
 // assembler would scale all first, and have nothing left to do beside the last exponentials. zero: one that it cannot prove to be.
 __device__ __forceinline__ void exponentials(float (&s)[NS], float (&columns)[BR / 4], float scale_log2, u32 zero$(d_beside and ", u32 rows" or "")) {
@@ -241,7 +243,7 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], float (&columns)[BR
 //|   end
   }
 }
-//| elseif pr.late then
+//| elseif not pr.of_pairs or pr.late then
 // S^T becomes P^T.
 __device__ __forceinline__ void exponentials(float (&s)[NS], const float (&lse)[BR / 4], const Params &p) {
 #pragma unroll
@@ -343,10 +345,11 @@ __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], 
 // S^T becomes P^T, and the same as an operand: keys from `key` on, queries from `row` on, the warpgroup's first. Rows past the last query
 // have LSE = +inf; keys past the last are zeros in shared memory, but their P may be 1. Both branches have the exponentials and the
 // packing, which run beside each other; a scale that is another one for the compiler keeps it from taking the exponentials out of both.
+//| if eights then
 //|   local with = d_beside and "zero, rows" or "zero"
 __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&columns)[BR / 4], const Params &p,
                                               const Sequence &sequence, int key, int row, u32 zero$(d_beside and ", u32 rows" or "")) {
-//| pr.whole_block()
+//|   pr.whole_block()
   if (whole) {
     exponentials(s, columns, p.scale_log2, $(with));
     pack_rows(a, s);
@@ -358,6 +361,20 @@ __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], 
     pack_rows(a, s);
   }
 }
+//| else
+__device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], const float (&lse)[BR / 4], const Params &p,
+                                              const Sequence &sequence, int key, int row) {
+//|   pr.whole_block()
+  if (whole) {
+    exponentials(s, lse, p);
+    pack_rows(a, s);
+  } else {
+    exponentials(s, lse, p);
+    hide(s, sequence, key, row);
+    pack_rows(a, s);
+  }
+}
+//| end
 //| end
 // dP^T becomes dS^T, which is packed.
 __device__ __forceinline__ void grad_scores(float (&dp)[NS], const float (&s)[NS], const float (&delta)[BR / 4]) {

@@ -1,7 +1,5 @@
 //| needs "c.held l.spread"
 //| local pr = include("pairs/pairs.lua").of(p, l)
-//| local d_beside = not pr.of_pairs and not p.has_dropout  -- exponentials load D
-//| local beside = pr.of_pairs and pr.scored or ", ring.parity >> 1" .. (d_beside and ", rows + BR * 4" or "")
 // A warpgroup alone with 64 keys. dK is issued together with S and dP of the next block; the exponentials run beside dP, dS beside dV.
 __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                              const QueryBlocks &blocks, const TileQueue &queue, Ring<STAGES> &ring, Ring<1> &keys, int wg,
@@ -109,12 +107,10 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 //| end
         wgmma_wait<1>(s);  // and dK of the block before
         if ($(begun)) release(q_empty(smem, (ring.at + STAGES - 1) % STAGES));
-//| local scored = (pr.late and ", first_head(p, unit) + member" or beside) .. (pr.marked and ", code.sees_all(wg)" or "")
+//| local scored = (pr.late and ", first_head(p, unit) + member" or pr.scored) .. (pr.marked and ", code.sees_all(wg)" or "")
         probabilities(s, a, columns, p, sequence, key, block * BR$(scored));
 //| indented(8, pr.dropping, "drop(a, kept);")
-//| if not d_beside then
         load_columns(columns, rows + BR * 4);
-//| end
         wgmma_fence(a);
         issue_sums(dv, a, grad_o + ring.at * (GRAD_O_TILE / 16));
         wgmma_commit();
