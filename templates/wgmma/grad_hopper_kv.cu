@@ -1,4 +1,4 @@
-//| needs "c.box c.br c.held c.twins l.apart l.early l.consumer l.dk l.dv l.feeder l.groups l.listed? l.persistent l.spread l.sums l.turns"
+//| needs "c.box c.br c.held c.twins l.apart l.early l.consumer l.dk l.dv l.feeder l.groups l.listed? l.persistent l.spread l.sums l.told? l.turns"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local first = l.spread and "unit.head" or l.sums and "unit.kv_head * p.group" or "first_head(p, unit)"
@@ -26,13 +26,28 @@ __device__ __forceinline__ u32 landed(u32 full) { return full + LANDED * 8; }
 __device__ __forceinline__ u32 landing(u32 full, bool own) { return own ? full : landed(full); }
 
 //| end
-//| include "work/grad_hopper_tiles.cu"
-
+//| local function tile_of_keys()
 // The tile of keys of a number.
 struct KeyTile {
   Unit unit;
   int key0;
 };
+//| end
+//| if l.told then
+//|   tile_of_keys()
+// And the rows of its sequence: what the thread that copies has looked up no warp that multiplies looks up again, before a tile and after.
+struct Told {
+  KeyTile tile;
+  Rows q, k;
+  __device__ __forceinline__ Sequence sequence(const Params &p) const { return sequence_with(p, tile.unit.batch, q, k); }
+};
+__device__ __forceinline__ Told told_of(const Params &p, int index);
+//| end
+//| include "work/grad_hopper_tiles.cu"
+
+//| if not l.told then
+//|   tile_of_keys()
+//| end
 //| if l.listed then
 // A sequence's tiles of the longest heads first, too: sequence after sequence.
 __device__ __forceinline__ KeyTile key_tile(const Params &p, int index) {
@@ -40,6 +55,13 @@ __device__ __forceinline__ KeyTile key_tile(const Params &p, int index) {
   const HeadTile at = tile_at(index - of.first * p.hkv, of.tiles, p.hkv);
   return {{at.head, of.batch, at.head}, at.tile * KEYS};
 }
+//|   if l.told then
+__device__ __forceinline__ Told told_of(const Params &p, int index) {
+  const KeyTile tile = key_tile(p, index);
+  const Sequence sequence = sequence_of(p, tile.unit.batch);
+  return {tile, {sequence.first_q, sequence.sq()}, {sequence.first_k, sequence.sk()}};
+}
+//|   end
 // Whether a number is that of a tile.
 __device__ __forceinline__ bool has_keys(const Params &p, int index) {
   const KeyTiles of = key_tiles_at(p, index / p.hkv);
@@ -167,10 +189,11 @@ __device__ __forceinline__ u32 unknown_zero(const Ring<STAGES> &ring) { return r
 //|   if p.d == p.dv then
   $(issue_dots(p.d, held))
 //|   else
-  if constexpr (COLUMNS == D)
+  if constexpr (COLUMNS == D) {
     $(issue_dots(p.d, held))
-  else
+  } else {
     $(issue_dots(p.dv, held))
+  }
 //|   end
 //| end
 // Issues S^T = K Q^T, or dP^T = V dO^T: 64 rows of one tile with BR of another, both by their places.
@@ -428,9 +451,14 @@ __device__ __forceinline__ void begin_turns(int) {}
 // What is known of the tile is looked up once more, so that no register holds it beside the products.
 __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK], const float (&dv)[NV], const TileQueue &queue, u32 smem,
                                            int wg) {
+//| if l.told then
+  const Told told = queue.again(p, smem);
+  const KeyTile &tile = told.tile;
+//| else
   const KeyTile tile = key_tile(p, queue.again(p, smem));
+//| end
   const Unit &unit = tile.unit;
-  const Sequence sequence = sequence_of(p, unit.batch);
+  const Sequence sequence = $(l.told and "told.sequence(p)" or "sequence_of(p, unit.batch)");
   const int key = tile.key0 + wg * 64, keys = sequence.sk() - key;
 //| if not (l.sums or l.spread) then
   if (!last_members(p)) {
@@ -466,11 +494,19 @@ __device__ __forceinline__ void keys_done(u32 smem, Ring<1> &keys) {
 template <typename Consume>
 __device__ __forceinline__ void each_tile(const Params &p, u32 smem, const Consume &consume) {
   TileQueue queue;
+//| if l.told then
+  Told told;
+#pragma unroll 1
+  while (queue.next(p, smem, told)) {
+    const KeyTile &tile = told.tile;
+    const Sequence sequence = told.sequence(p);
+//| else
   int index;
 #pragma unroll 1
   while (queue.next(p, smem, index)) {
     const KeyTile tile = key_tile(p, index);
     const Sequence sequence = sequence_of(p, tile.unit.batch);
+//| end
     consume(queue, tile.unit, sequence, tile.key0, $(blocks));
     queue.done(smem);
   }
@@ -547,9 +583,15 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
       grid_wait();
 //| end
       Ring<STAGES> ring;
+//| if l.told then
+      give_out_tiles(p, smem, [&](const Told &told, int round) {
+        const KeyTile &tile = told.tile;
+        const Sequence sequence = told.sequence(p);
+//| else
       give_out_tiles(p, smem, [&](int index, int round) {
         const KeyTile tile = key_tile(p, index);
         const Sequence sequence = sequence_of(p, tile.unit.batch);
+//| end
 //| if pr.marked then
         produce_blocks(p, q_map, k_map, v_map, grad_o_map, smem, tile.unit, sequence, tile.key0, ring, round);
 //| else
