@@ -24,23 +24,6 @@ __device__ __forceinline__ void mbarrier_wait_all($(table.concat(names, ", "))) 
 //|   end
                "}" ::$(table.concat(values, ", ")) : "memory");
 }
-//| if l.sums then
-// Whether all have ended by now.
-__device__ __forceinline__ bool mbarrier_test_all($(table.concat(names, ", "))) {
-  u32 done;
-  asm volatile("{\n"
-               ".reg .pred done<$(n)>;\n"
-//|   for i = 0, n - 1 do
-               "mbarrier.test_wait.parity.shared::cta.b64 done$(i), [%$(2 * i + 1)], %$(2 * i + 2);\n"
-//|   end
-//|   for i = 1, n - 1 do
-               "and.pred done0, done0, done$(i);\n"
-//|   end
-               "selp.u32 %0, 1, 0, done0;\n"
-               "}" : "=r"(done) : $(table.concat(values, ", ")) : "memory");
-  return done != 0;
-}
-//| end
 //| end
 // `bytes` of global memory to shared memory, a multiple of 16.
 __device__ __forceinline__ void bulk_load(u32 to, const void *from, int bytes, u32 barrier) {

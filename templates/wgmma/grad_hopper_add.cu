@@ -5,7 +5,7 @@
 //| -- A branch keeps all additions before the wait for dK: the assembler would put half of them behind it.
 //| local first_is_zeros = not l.apart and not pr.marked and "if (item > 0) " or ""
 //| local next_v = c.held > 1 and "v" or "v + unknown_zero(next)"
-//| local eights = not pr.of_pairs and not l.early -- scores and dS are computed eight after eight
+//| local eights = not pr.of_pairs and l.apart and not l.early  -- scores and dS are computed eight after eight
 //| local d_beside = eights and not p.has_dropout  -- D is loaded beside exponentials
 //| local beside = eights and ", ring.parity >> 1" .. (d_beside and ", rows + BR * 4" or "") or pr.scored
 // ---- two warpgroups with 64 keys each, which add up dQ of a block of queries together ----
@@ -49,6 +49,23 @@ __device__ __forceinline__ void issue_grad_q(float (&x)[NQ], u32 ds, u32 keys, u
   $(asm.products { to = "x", n = l.dq, shape = asm.shape(p, l.dq * 2), a = rows, b = others, tail = "1, 1, 1, 1", begins = '"r"(zero)' })
 }
 
+//| if eights then
+// Whether all three have ended by now.
+__device__ __forceinline__ bool mbarrier_test_all(u32 a, u32 parity_a, u32 b, u32 parity_b, u32 c, u32 parity_c) {
+  u32 done;
+  asm volatile("{\n"
+               ".reg .pred done<3>;\n"
+               "mbarrier.test_wait.parity.shared::cta.b64 done0, [%1], %2;\n"
+               "mbarrier.test_wait.parity.shared::cta.b64 done1, [%3], %4;\n"
+               "mbarrier.test_wait.parity.shared::cta.b64 done2, [%5], %6;\n"
+               "and.pred done0, done0, done1;\n"
+               "and.pred done0, done0, done2;\n"
+               "selp.u32 %0, 1, 0, done0;\n"
+               "}" : "=r"(done) : "r"(a), "r"(parity_a), "r"(b), "r"(parity_b), "r"(c), "r"(parity_c) : "memory");
+  return done != 0;
+}
+
+//| end
 // Where the thread's part of dQ of a block is added, block by block, head by head: 16 bytes of each lane side by side.
 struct GradQueries {
   float *to;
@@ -74,9 +91,14 @@ struct GradQueries {
 //| if not pr.marked then
   // Before all but the first that are real: the additions before read their address for long.
   __device__ __forceinline__ void next(const Params &p, const QueryBlocks &blocks) {
+//|   if eights then
     const bool last = block == blocks.hi;
     to += (long long)(last ? (p.sq + 63) / 64 - (blocks.hi - blocks.lo) : 1) * (64 * D);
     block = last ? blocks.lo : block + 1;
+//|   else
+    to += 64 * D;
+    if (block++ == blocks.hi) block = blocks.lo, to += ((long long)((p.sq + 63) / 64) - (blocks.hi - blocks.lo + 1)) * (64 * D);
+//|   end
   }
 //| end
 //| local place = pr.marked and "(long long)number * (64 * D) + n" or "n"
@@ -111,7 +133,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 //| end
   const u32 keys = base + wg * (BOXES > 1 ? COLUMNS / BOX * 64 * ROW : COLUMNS * 2) / 16, ds_first = base + SMEM_DS / 16;  // for dQ
   // The warp's rows of keys of a tile; matrices of a store: keys 0..7, 8..15 of the warp for eight queries, and for the next eight.
-  const u32 ds_row = wg * DS_TILE + warp * 2048 + lane % 16 * 128 + (lane / 16 ^ lane % 8) * 16;
+  const u32 ds_row = wg * DS_TILE + warp * 2048 + lane % 16 * 128$(eights and " + (lane / 16 ^ lane % 8) * 16" or "");
 //| if not pr.marked then
   const int items = blocks.lo <= blocks.hi ? (blocks.hi - blocks.lo + 1) * $(l.spread and "unit.heads" or "p.group") : 0;
 //| end
@@ -188,8 +210,6 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       wgmma_commit();
 //| if eights then
       mbarrier_wait(ds_empty(smem, ds.at), ds.parity ^ 1);
-//| end
-//| if not pr.of_pairs then
       Ring<STAGES> next = ring;
       next.next();
       // Asked before dS is computed, beside which the answer comes.
@@ -225,7 +245,8 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       mbarrier_wait(ds_empty(smem, ds.at), ds.parity ^ 1);
 #pragma unroll
       for (int n = 0; n < BR / 8; n += 2)
-        stmatrix_x4((ds_buffer(smem, ds.at) + ds_row) ^ n * 16, b[2 * n], b[2 * n + 1], b[2 * n + 2], b[2 * n + 3]);
+        stmatrix_x4(ds_buffer(smem, ds.at) + ds_row + ((n + lane / 16) ^ lane % 8) * 16, b[2 * n], b[2 * n + 1], b[2 * n + 2],
+                    b[2 * n + 3]);
 //| end
       release(ds_stored(smem, ds.at));
 //| if not pr.marked then
@@ -241,11 +262,11 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       if (item > 1) grad_q.next(p, blocks);
 //|   end
 //| end
-//| if pr.of_pairs then
+//| if not eights then
       Ring<STAGES> next = ring;
       next.next();
 //| end
-      $(pr.of_pairs and "" or "if (!ready) ")mbarrier_wait_all(q_full(smem, next.at), next.parity, ds_full(smem, before.at), before.parity$(dO));
+      $(eights and "if (!ready) " or "")mbarrier_wait_all(q_full(smem, next.at), next.parity, ds_full(smem, before.at), before.parity$(dO));
       load_columns(columns, rows_at(smem, next));
 //| if pr.marked then
 //|   if not pr.late then

@@ -237,21 +237,28 @@ __device__ __forceinline__ void pack_rows(u32 (&a)[NS / 2], const float (&x)[NS]
 
 // Where LSE and D of a block of queries lie.
 __device__ __forceinline__ u32 rows_at(u32 smem, const Ring<STAGES> &ring) { return smem + SMEM_ROWS + ring.at * BR * 8; }
-// LSE in base 2, or D, of the thread's columns: 2 t and 2 t + 1 of each eight queries, which delta.cu keeps in this order. Those of the
-// i-th sixteen queries.
-__device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows, int i) {
-  const uint4 four = load_shared_x4(rows + i * 64 + threadIdx.x % 4 * 16);
-  x[4 * i] = __uint_as_float(four.x), x[4 * i + 1] = __uint_as_float(four.y);
-  x[4 * i + 2] = __uint_as_float(four.z), x[4 * i + 3] = __uint_as_float(four.w);
-}
+//| -- Elsewhere it was slower on an H200: where dS goes to memory, S comes before dK, or dP waits for dQ.
+//| local eights = not pr.of_pairs and (c.twins == 1 or l.sums and l.apart and not l.early)
+//| local d_beside = eights and c.twins == 0 and not p.has_dropout
+// LSE in base 2, or D, of the thread's columns: 2 t and 2 t + 1 of each eight queries, which delta.cu keeps in this order.
+//| local function sixteen()
+    const uint4 four = load_shared_x4(rows + i * 64 + threadIdx.x % 4 * 16);
+    x[4 * i] = __uint_as_float(four.x), x[4 * i + 1] = __uint_as_float(four.y);
+    x[4 * i + 2] = __uint_as_float(four.z), x[4 * i + 3] = __uint_as_float(four.w);
+//| end
 __device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows) {
 #pragma unroll
-  for (int i = 0; i < BR / 16; i++) load_columns(x, rows, i);
+  for (int i = 0; i < BR / 16; i++) {
+//| sixteen()
+  }
 }
+//| if d_beside then
+// Of the i-th sixteen queries.
+__device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows, int i) {
+//|   sixteen()
+}
+//| end
 
-//| -- Where dS goes to memory, or S comes before dK, it was slower: by a race of H200s.
-//| local eights = not pr.of_pairs and (c.twins == 1 or l.sums and not l.early)
-//| local d_beside = eights and c.twins == 0 and not p.has_dropout
 //| if eights then
 // S^T becomes P^T$(d_beside and ", and LSE in `columns` becomes D, which is at `rows`" or ""). Eight after eight, each of which wait for one before: the
 // assembler would scale all first, and have nothing left to do beside the last exponentials. zero: one that it cannot prove to be.
@@ -367,8 +374,9 @@ __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], 
 //| else
 // S^T becomes P^T, and the same as an operand: keys from `key` on, queries from `row` on, the warpgroup's first. Rows past the last query
 // have LSE = +inf; keys past the last are zeros in shared memory, but their P may be 1. Both branches have the exponentials and the
-// packing, which run beside each other; a scale that is another one for the compiler keeps it from taking the exponentials out of both.
+// packing: a branch between the two would keep them from running beside each other.
 //| if eights then
+// A scale that is another one for the compiler keeps it from taking the exponentials out of both.
 //|   local with = d_beside and "zero, rows" or "zero"
 __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&columns)[BR / 4], const Params &p,
                                               const Sequence &sequence, int key, int row, u32 zero$(d_beside and ", u32 rows" or "")) {
