@@ -92,6 +92,7 @@ const scene hopper_lengths_scenes[] = {
 #define R "spaced_rows.cu"
 #define T "key_tiles.cu"
 #define L "flash_bwd_wgmma.lua"
+#define N "grad_hopper_tiles.cu"
 
 const mutation hopper_lengths_mutations[] = {
     /* which rows are of others */
@@ -207,6 +208,11 @@ const mutation hopper_lengths_mutations[] = {
     { "tiles: of sequences that count as one the last alone counts", D, "tiles[i] += key_tiles_of(sequence);",
       "tiles[i] = key_tiles_of(sequence);", 0, "crowd" },
     { "tiles: sequences that count as one begin together", D, "      first += own;\n", "", 0, "crowd" },
+    { "told: the first sequence for all", N, "{{{(int)x.y, (int)x.x, (int)x.y}", "{{{(int)x.y, 0, (int)x.y}", 0, "add" },
+    { "told: rows of the first sequence for all", K, "return {tile, {sequence.first_q,", "return {tile, {0,", 0, "add" },
+    { "told: queries as many as keys", K, "sequence.sq()}, {sequence.first_k, sequence.sk()}",
+      "sequence.sk()}, {sequence.first_k, sequence.sk()}", 0, "add" },
+    { "told: the tile over the rows", N, "store_shared(to + 16,", "store_shared(to,", 0, "add" },
     { "tiles: a sequence's last keys have none", T, "(sequence.sk() + $(c.bc - 1)) / $(c.bc)", "sequence.sk() / $(c.bc)", 0, "add heads" },
     { "tiles: no room for what a sequence's last is short of", T, "(int)((keys + 127ll * p.b) / $(c.bc))", "(int)(keys / $(c.bc))", 0,
       "crowd heads" },

@@ -47,7 +47,10 @@ local function places_kv(p, c)
   -- With lengths there is one for each `full`, at the same distance.
   l.landed = l.tile_barriers + (c.grid > 0 and 5 or 0)
   l.slots = l.barriers + 8 * (l.landed + (p.has_lengths and 2 + 3 * c.stages or 0))
-  l.ended = l.slots + (c.grid > 0 and 8 or 0)
+  -- Of two tiles that were drawn the numbers; or all that is known of them, where that is looked up in global memory.
+  l.told = c.grid > 0 and c.ds_bufs > 0 and c.spread == 0 and p.has_lengths
+  if l.told then l.slots = round_up(l.slots, 16) end
+  l.ended = l.slots + (c.grid > 0 and (l.told and 64 or 8) or 0)
   l.bytes_kv = l.ended + (c.ds_bufs > 0 and 4 or 0)
   return l
 end

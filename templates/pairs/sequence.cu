@@ -1,4 +1,4 @@
-//| needs "l.delta_pad? l.pdl? l.rows_from? l.rows_upto? l.shared? l.stream? l.tma?"
+//| needs "l.delta_pad? l.told? l.pdl? l.rows_from? l.rows_upto? l.shared? l.stream? l.tma?"
 // ---- the sequence that a tile belongs to ----
 //| if p.has_lengths then
 // All that may differ between the sequences of a batch: lengths, diagonals, and where the rows lie. Queries and keys are counted from the
@@ -87,6 +87,21 @@ __device__ __forceinline__ bool in_table(const Params &p, int entry) { return (l
 //|   local early = l.stream and l.pdl
 //|   include "pairs/rows.cu"
 //|   local rows = early and "rows_of<EARLY>" or "rows_of"
+//|   local function of_rows()
+//|   if p.mask ~= "none" then
+  const int off = p.relative ? k.length - q.length : 0;
+  const int lo = min(max(off + p.shift_lo, -q.length), k.length), hi = min(max(off + p.shift_hi, -q.length), k.length);
+  return {p, index, q.first, k.first, q.length, k.length, lo, hi};
+//|   else
+  return {p, index, q.first, k.first, q.length, k.length};
+//|   end
+//|   end
+//|   if l.told then
+// The same of rows that are known.
+__device__ __forceinline__ Sequence sequence_with(const Params &p, int index, const Rows &q, const Rows &k) {
+//|     of_rows()
+}
+//|   end
 //|   if early then
 template <bool EARLY = false>
 //|   end
@@ -101,13 +116,7 @@ __device__ __forceinline__ Sequence sequence_of(const Params &p, int index) {
   const Rows q = $(rows)(p.cu_seqlens_q, p.seqlens_q, index, p.sq, p.total_q);
 //|   end
   const Rows k = $(rows)(p.cu_seqlens_k, p.seqlens_k, index, p.sk, p.total_k);
-//|   if p.mask ~= "none" then
-  const int off = p.relative ? k.length - q.length : 0;
-  const int lo = min(max(off + p.shift_lo, -q.length), k.length), hi = min(max(off + p.shift_hi, -q.length), k.length);
-  return {p, index, q.first, k.first, q.length, k.length, lo, hi};
-//|   else
-  return {p, index, q.first, k.first, q.length, k.length};
-//|   end
+//|   of_rows()
 }
 //| else
 // All that may differ between the sequences of a batch: lengths, diagonals, and where the rows lie. Queries and keys are counted from the

@@ -5,6 +5,9 @@
 //| -- A branch keeps all additions before the wait for dK: the assembler would put half of them behind it.
 //| local first_is_zeros = not l.apart and not pr.marked and "if (item > 0) " or ""
 //| local next_v = c.held > 1 and "v" or "v + unknown_zero(next)"
+//| local eights = not pr.of_pairs and l.apart and not l.early  -- scores and dS are computed eight after eight
+//| local d_beside = eights and not p.has_dropout  -- D is loaded beside exponentials
+//| local beside = eights and ", ring.parity >> 1" .. (d_beside and ", rows + BR * 4" or "") or pr.scored
 // ---- two warpgroups with 64 keys each, which add up dQ of a block of queries together ----
 // dQ of a block is a product over the keys of both, so it waits for dS of both: it is issued with dK of the next block, when dS has long
 // been there. Each warpgroup computes half of the columns, and adds them in global memory in fp32.
@@ -46,6 +49,23 @@ __device__ __forceinline__ void issue_grad_q(float (&x)[NQ], u32 ds, u32 keys, u
   $(asm.products { to = "x", n = l.dq, shape = asm.shape(p, l.dq * 2), a = rows, b = others, tail = "1, 1, 1, 1", begins = '"r"(zero)' })
 }
 
+//| if eights then
+// Whether all three have ended by now.
+__device__ __forceinline__ bool mbarrier_test_all(u32 a, u32 parity_a, u32 b, u32 parity_b, u32 c, u32 parity_c) {
+  u32 done;
+  asm volatile("{\n"
+               ".reg .pred done<3>;\n"
+               "mbarrier.test_wait.parity.shared::cta.b64 done0, [%1], %2;\n"
+               "mbarrier.test_wait.parity.shared::cta.b64 done1, [%3], %4;\n"
+               "mbarrier.test_wait.parity.shared::cta.b64 done2, [%5], %6;\n"
+               "and.pred done0, done0, done1;\n"
+               "and.pred done0, done0, done2;\n"
+               "selp.u32 %0, 1, 0, done0;\n"
+               "}" : "=r"(done) : "r"(a), "r"(parity_a), "r"(b), "r"(parity_b), "r"(c), "r"(parity_c) : "memory");
+  return done != 0;
+}
+
+//| end
 // Where the thread's part of dQ of a block is added, block by block, head by head: 16 bytes of each lane side by side.
 struct GradQueries {
   float *to;
@@ -71,8 +91,14 @@ struct GradQueries {
 //| if not pr.marked then
   // Before all but the first that are real: the additions before read their address for long.
   __device__ __forceinline__ void next(const Params &p, const QueryBlocks &blocks) {
+//|   if eights then
+    const bool last = block == blocks.hi;
+    to += (long long)(last ? (p.sq + 63) / 64 - (blocks.hi - blocks.lo) : 1) * (64 * D);
+    block = last ? blocks.lo : block + 1;
+//|   else
     to += 64 * D;
     if (block++ == blocks.hi) block = blocks.lo, to += ((long long)((p.sq + 63) / 64) - (blocks.hi - blocks.lo + 1)) * (64 * D);
+//|   end
   }
 //| end
 //| local place = pr.marked and "(long long)number * (64 * D) + n" or "n"
@@ -107,7 +133,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 //| end
   const u32 keys = base + wg * (BOXES > 1 ? COLUMNS / BOX * 64 * ROW : COLUMNS * 2) / 16, ds_first = base + SMEM_DS / 16;  // for dQ
   // The warp's rows of keys of a tile; matrices of a store: keys 0..7, 8..15 of the warp for eight queries, and for the next eight.
-  const u32 ds_row = wg * DS_TILE + warp * 2048 + lane % 16 * 128;
+  const u32 ds_row = wg * DS_TILE + warp * 2048 + lane % 16 * 128$(eights and " + (lane / 16 ^ lane % 8) * 16" or "");
 //| if not pr.marked then
   const int items = blocks.lo <= blocks.hi ? (blocks.hi - blocks.lo + 1) * $(l.spread and "unit.heads" or "p.group") : 0;
 //| end
@@ -173,13 +199,22 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       const Code code = load_code(smem, ring);
       probabilities(s, a, columns, p, sequence, key, code.block() * BR$(scored), code.sees_all(wg));
 //| else
-      probabilities(s, a, columns, p, sequence, key, block * BR$(pr.scored));
+      probabilities(s, a, columns, p, sequence, key, block * BR$(beside));
 //| end
 //| indented(6, pr.dropping, "drop(a, kept);")
+//| if not d_beside then
       load_columns(columns, rows + BR * 4);
+//| end
       wgmma_fence(a);
       issue_sums(dv, a, grad_o + ring.at * (GRAD_O_TILE / 16));
       wgmma_commit();
+//| if eights then
+      mbarrier_wait(ds_empty(smem, ds.at), ds.parity ^ 1);
+      Ring<STAGES> next = ring;
+      next.next();
+      // Asked before dS is computed, beside which the answer comes.
+      const bool ready = mbarrier_test_all(q_full(smem, next.at), next.parity, ds_full(smem, before.at), before.parity$(dO));
+//| end
       wgmma_wait<1>(dp);
 //| if l.early then
       wgmma_wait<1>(dq);  // of the block before the last, and dK of the last
@@ -193,6 +228,18 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       }
 //| end
 //| indented(6, pr.dropping, "drop(dp, kept, " .. pr.keep_scale .. ");")
+//| if eights then
+      // Eight after eight, as the exponentials.
+#pragma unroll
+      for (int n = 0; n < BR / 8; n += 2) {
+        const float one = n == 0 ? 1.f : __uint_as_float(0x3f800000u | (__float_as_uint(dp[4 * n - 8]) & ring.parity >> 1));
+#pragma unroll
+        for (int i = 4 * n; i < 4 * n + 8; i++) dp[i] = $(pr.dscore("s[i]", "dp[i] * one", "columns[i / 4 * 2 + i % 2]"));
+#pragma unroll
+        for (int i = 2 * n; i < 2 * n + 4; i++) b[i] = pack2(dp[2 * i], dp[2 * i + 1]);
+        stmatrix_x4((ds_buffer(smem, ds.at) + ds_row) ^ n * 16, b[2 * n], b[2 * n + 1], b[2 * n + 2], b[2 * n + 3]);
+      }
+//| else
       grad_scores(dp, s, columns);
       pack_rows(b, dp);
       mbarrier_wait(ds_empty(smem, ds.at), ds.parity ^ 1);
@@ -200,6 +247,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       for (int n = 0; n < BR / 8; n += 2)
         stmatrix_x4(ds_buffer(smem, ds.at) + ds_row + ((n + lane / 16) ^ lane % 8) * 16, b[2 * n], b[2 * n + 1], b[2 * n + 2],
                     b[2 * n + 3]);
+//| end
       release(ds_stored(smem, ds.at));
 //| if not pr.marked then
 //|   indented(6, pr.dropping, "number += block == blocks.hi;")
@@ -214,9 +262,11 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       if (item > 1) grad_q.next(p, blocks);
 //|   end
 //| end
+//| if not eights then
       Ring<STAGES> next = ring;
       next.next();
-      mbarrier_wait_all(q_full(smem, next.at), next.parity, ds_full(smem, before.at), before.parity$(dO));
+//| end
+      $(eights and "if (!ready) " or "")mbarrier_wait_all(q_full(smem, next.at), next.parity, ds_full(smem, before.at), before.parity$(dO));
       load_columns(columns, rows_at(smem, next));
 //| if pr.marked then
 //|   if not pr.late then

@@ -1,4 +1,4 @@
-//| needs "c.box c.br c.held c.twins l.apart l.consumer l.dk l.dv l.feeder l.groups l.listed? l.persistent l.spread l.sums l.turns"
+//| needs "c.box c.br c.held c.twins l.apart l.early l.consumer l.dk l.dv l.feeder l.groups l.listed? l.persistent l.spread l.sums l.told? l.turns"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local first = l.spread and "unit.head" or l.sums and "unit.kv_head * p.group" or "first_head(p, unit)"
@@ -26,13 +26,28 @@ __device__ __forceinline__ u32 landed(u32 full) { return full + LANDED * 8; }
 __device__ __forceinline__ u32 landing(u32 full, bool own) { return own ? full : landed(full); }
 
 //| end
-//| include "work/grad_hopper_tiles.cu"
-
+//| local function tile_of_keys()
 // The tile of keys of a number.
 struct KeyTile {
   Unit unit;
   int key0;
 };
+//| end
+//| if l.told then
+//|   tile_of_keys()
+// And the rows of its sequence: what the thread that copies has looked up no warp that multiplies looks up again, before a tile and after.
+struct Told {
+  KeyTile tile;
+  Rows q, k;
+  __device__ __forceinline__ Sequence sequence(const Params &p) const { return sequence_with(p, tile.unit.batch, q, k); }
+};
+__device__ __forceinline__ Told told_of(const Params &p, int index);
+//| end
+//| include "work/grad_hopper_tiles.cu"
+
+//| if not l.told then
+//|   tile_of_keys()
+//| end
 //| if l.listed then
 // A sequence's tiles of the longest heads first, too: sequence after sequence.
 __device__ __forceinline__ KeyTile key_tile(const Params &p, int index) {
@@ -40,6 +55,13 @@ __device__ __forceinline__ KeyTile key_tile(const Params &p, int index) {
   const HeadTile at = tile_at(index - of.first * p.hkv, of.tiles, p.hkv);
   return {{at.head, of.batch, at.head}, at.tile * KEYS};
 }
+//|   if l.told then
+__device__ __forceinline__ Told told_of(const Params &p, int index) {
+  const KeyTile tile = key_tile(p, index);
+  const Sequence sequence = sequence_of(p, tile.unit.batch);
+  return {tile, {sequence.first_q, sequence.sq()}, {sequence.first_k, sequence.sk()}};
+}
+//|   end
 // Whether a number is that of a tile.
 __device__ __forceinline__ bool has_keys(const Params &p, int index) {
   const KeyTiles of = key_tiles_at(p, index / p.hkv);
@@ -167,10 +189,11 @@ __device__ __forceinline__ u32 unknown_zero(const Ring<STAGES> &ring) { return r
 //|   if p.d == p.dv then
   $(issue_dots(p.d, held))
 //|   else
-  if constexpr (COLUMNS == D)
+  if constexpr (COLUMNS == D) {
     $(issue_dots(p.d, held))
-  else
+  } else {
     $(issue_dots(p.dv, held))
+  }
 //|   end
 //| end
 // Issues S^T = K Q^T, or dP^T = V dO^T: 64 rows of one tile with BR of another, both by their places.
@@ -214,17 +237,43 @@ __device__ __forceinline__ void pack_rows(u32 (&a)[NS / 2], const float (&x)[NS]
 
 // Where LSE and D of a block of queries lie.
 __device__ __forceinline__ u32 rows_at(u32 smem, const Ring<STAGES> &ring) { return smem + SMEM_ROWS + ring.at * BR * 8; }
+//| -- Elsewhere it was slower on an H200: where dS goes to memory, S comes before dK, or dP waits for dQ.
+//| local eights = not pr.of_pairs and (c.twins == 1 or l.sums and l.apart and not l.early)
+//| local d_beside = eights and c.twins == 0 and not p.has_dropout
 // LSE in base 2, or D, of the thread's columns: 2 t and 2 t + 1 of each eight queries, which delta.cu keeps in this order.
-__device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows) {
-#pragma unroll
-  for (int i = 0; i < BR / 16; i++) {
+//| local function sixteen()
     const uint4 four = load_shared_x4(rows + i * 64 + threadIdx.x % 4 * 16);
     x[4 * i] = __uint_as_float(four.x), x[4 * i + 1] = __uint_as_float(four.y);
     x[4 * i + 2] = __uint_as_float(four.z), x[4 * i + 3] = __uint_as_float(four.w);
+//| end
+__device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows) {
+#pragma unroll
+  for (int i = 0; i < BR / 16; i++) {
+//| sixteen()
   }
 }
+//| if d_beside then
+// Of the i-th sixteen queries.
+__device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows, int i) {
+//|   sixteen()
+}
+//| end
 
-//| if not pr.of_pairs or pr.late then
+//| if eights then
+// S^T becomes P^T$(d_beside and ", and LSE in `columns` becomes D, which is at `rows`" or ""). Eight after eight, each of which wait for one before: the
+// assembler would scale all first, and have nothing left to do beside the last exponentials. zero: one that it cannot prove to be.
+__device__ __forceinline__ void exponentials(float (&s)[NS], float (&columns)[BR / 4], float scale_log2, u32 zero$(d_beside and ", u32 rows" or "")) {
+#pragma unroll
+  for (int begin = 0; begin < NS; begin += 8) {
+    const float scale = begin == 0 ? scale_log2 : __uint_as_float(__float_as_uint(scale_log2) | (__float_as_uint(s[begin - 8]) & zero));
+#pragma unroll
+    for (int i = begin; i < begin + 8; i++) s[i] = $(pr.probability("s[i]", "scale", "columns[i / 4 * 2 + i % 2]"));
+//|   if d_beside then
+    load_columns(columns, rows, begin / 8);
+//|   end
+  }
+}
+//| elseif not pr.of_pairs or pr.late then
 // S^T becomes P^T.
 __device__ __forceinline__ void exponentials(float (&s)[NS], const float (&lse)[BR / 4], const Params &p) {
 #pragma unroll
@@ -326,9 +375,27 @@ __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], 
 // S^T becomes P^T, and the same as an operand: keys from `key` on, queries from `row` on, the warpgroup's first. Rows past the last query
 // have LSE = +inf; keys past the last are zeros in shared memory, but their P may be 1. Both branches have the exponentials and the
 // packing: a branch between the two would keep them from running beside each other.
+//| if eights then
+// A scale that is another one for the compiler keeps it from taking the exponentials out of both.
+//|   local with = d_beside and "zero, rows" or "zero"
+__device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&columns)[BR / 4], const Params &p,
+                                              const Sequence &sequence, int key, int row, u32 zero$(d_beside and ", u32 rows" or "")) {
+//|   pr.whole_block()
+  if (whole) {
+    exponentials(s, columns, p.scale_log2, $(with));
+    pack_rows(a, s);
+  } else {
+    float scale_log2;
+    asm volatile("mov.b32 %0, %1;" : "=f"(scale_log2) : "f"(p.scale_log2));
+    exponentials(s, columns, scale_log2, $(with));
+    hide(s, sequence, key, row);
+    pack_rows(a, s);
+  }
+}
+//| else
 __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], const float (&lse)[BR / 4], const Params &p,
                                               const Sequence &sequence, int key, int row) {
-//| pr.whole_block()
+//|   pr.whole_block()
   if (whole) {
     exponentials(s, lse, p);
     pack_rows(a, s);
@@ -338,6 +405,7 @@ __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], 
     pack_rows(a, s);
   }
 }
+//| end
 //| end
 // dP^T becomes dS^T, which is packed.
 __device__ __forceinline__ void grad_scores(float (&dp)[NS], const float (&s)[NS], const float (&delta)[BR / 4]) {
@@ -391,9 +459,14 @@ __device__ __forceinline__ void begin_turns(int) {}
 // What is known of the tile is looked up once more, so that no register holds it beside the products.
 __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK], const float (&dv)[NV], const TileQueue &queue, u32 smem,
                                            int wg) {
+//| if l.told then
+  const Told told = queue.again(p, smem);
+  const KeyTile &tile = told.tile;
+//| else
   const KeyTile tile = key_tile(p, queue.again(p, smem));
+//| end
   const Unit &unit = tile.unit;
-  const Sequence sequence = sequence_of(p, unit.batch);
+  const Sequence sequence = $(l.told and "told.sequence(p)" or "sequence_of(p, unit.batch)");
   const int key = tile.key0 + wg * 64, keys = sequence.sk() - key;
 //| if not (l.sums or l.spread) then
   if (!last_members(p)) {
@@ -429,11 +502,19 @@ __device__ __forceinline__ void keys_done(u32 smem, Ring<1> &keys) {
 template <typename Consume>
 __device__ __forceinline__ void each_tile(const Params &p, u32 smem, const Consume &consume) {
   TileQueue queue;
+//| if l.told then
+  Told told;
+#pragma unroll 1
+  while (queue.next(p, smem, told)) {
+    const KeyTile &tile = told.tile;
+    const Sequence sequence = told.sequence(p);
+//| else
   int index;
 #pragma unroll 1
   while (queue.next(p, smem, index)) {
     const KeyTile tile = key_tile(p, index);
     const Sequence sequence = sequence_of(p, tile.unit.batch);
+//| end
     consume(queue, tile.unit, sequence, tile.key0, $(blocks));
     queue.done(smem);
   }
@@ -510,9 +591,15 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
       grid_wait();
 //| end
       Ring<STAGES> ring;
+//| if l.told then
+      give_out_tiles(p, smem, [&](const Told &told, int round) {
+        const KeyTile &tile = told.tile;
+        const Sequence sequence = told.sequence(p);
+//| else
       give_out_tiles(p, smem, [&](int index, int round) {
         const KeyTile tile = key_tile(p, index);
         const Sequence sequence = sequence_of(p, tile.unit.batch);
+//| end
 //| if pr.marked then
         produce_blocks(p, q_map, k_map, v_map, grad_o_map, smem, tile.unit, sequence, tile.key0, ring, round);
 //| else

@@ -64,7 +64,8 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
       float lse[BR / 4];
       load_columns(lse, rows_at(smem, ring));
       wgmma_wait<0>(s);
-//| local scored = (pr.late and ", load_head(smem, ring)" or pr.scored) .. (pr.marked and ", code.sees_all(0)" or "")
+//| local beside = pr.of_pairs and pr.scored or ", ring.parity >> 1"
+//| local scored = (pr.late and ", load_head(smem, ring)" or beside) .. (pr.marked and ", code.sees_all(0)" or "")
       probabilities(s, a, lse, p, sequence, key0, block * BR$(scored));
       release(q_empty(smem, ring.at));
       if (handed) named_wait(P_EMPTY, 256);
