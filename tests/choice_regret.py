@@ -58,6 +58,7 @@ KINDS = (
     ("seed 343", "h200", ("h200_tuned_choice_343",), (4.8, 8.0, 12.0), 13),
     ("the last round cut under a long diagonal", "h200", ("h200_long_diagonal",), (1.2, 2.5, 11.5), 14),
     ("few queries and unequal lengths, seeds 341, 342, 371, 372, 381, 382", "h200", ("h200_few_unequal_341_382",), (0.7, 2.0, 13.5), 309),
+    ("the grid llm-verify, which has rows of ten", "h200", ("h200_llm_verify",), (1.8, 3.5, 7.8), 24),
     ("what a winner's smaller fame moved", "h200", ("h200_choice_fame",), (3.6, 16.5, 16.5), 15),
     ("cut tiles that keep their maximum: the worst of the sets above, and rows that ship", "h100", ("h100_cut_steady_rows",),
      (4.0, 15.5, 23.5), 29),
