@@ -343,6 +343,7 @@ function decode.layout(p, c, a, wide)
   -- No more blocks find room on an SM than the shares are made for: they would leave others without any.
   l.bytes = math.max(l.used, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)
   l.merge_threads, l.parts_batch = 128, (c.br == 16 or heads > 1 or l.parts_early and c.br < 16) and p.dv <= 128 and 16 or 8
+  l.parts_few = l.boxes and l.parts_batch > 4 and 4 or nil
   if p.has_batch_invariant and l.threads * c.ctas > 256 then l.parts_batch = 8 end
   l.slices = math.min(math.max(1, c.br * l.vb * 2 // l.merge_threads), 32 // (c.ctas * c.sm_shares))
   if heads > 1 then l.slices = heads * math.max(1, math.min(l.slices, 32 // (c.ctas * c.sm_shares * heads))) end
