@@ -343,6 +343,7 @@ function decode.layout(p, c, a, wide)
   -- No more blocks find room on an SM than the shares are made for: they would leave others without any.
   l.bytes = math.max(l.used, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)
   l.merge_threads, l.parts_batch = 128, (c.br == 16 or heads > 1 or l.parts_early and c.br < 16) and p.dv <= 128 and 16 or 8
+  l.parts_few = l.boxes and l.parts_batch > 4 and 4 or nil
   if p.has_batch_invariant and l.threads * c.ctas > 256 then l.parts_batch = 8 end
   l.slices = math.min(math.max(1, c.br * l.vb * 2 // l.merge_threads), 32 // (c.ctas * c.sm_shares))
   if heads > 1 then l.slices = heads * math.max(1, math.min(l.slices, 32 // (c.ctas * c.sm_shares * heads))) end
@@ -428,6 +429,8 @@ function decode.few_keys(p)
   local kv = p.b * p.hkv * p.sk * row_bytes(p)
   return kv > 4e6 and kv < IN_L2
 end
+-- Whether four groups of 32 keys do.
+function decode.least_keys(p) return p.b * p.hkv * p.sk * row_bytes(p) <= 4e6 end
 -- Rows of 64 bytes and of 128 that come by TMA, by the number of heads. One head does best where the L2 holds all keys, or where no block has
 -- parts of two tiles, so that all walk in step, and worst elsewhere. Of 40 races of e4m3 and s8 on an H200.
 local BOXES_SHORT, BOXES_LONG = { [1] = 1.1, [2] = 0.89, [4] = 0.87, [8] = 0.9 }, { [1] = 1.04, [2] = 1.02, [4] = 0.985, [8] = 1 }

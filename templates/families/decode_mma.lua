@@ -43,8 +43,8 @@ return decode.family {
       return decode.has_boxes(p, c, a.cc)
     end },
     { "boxes_alone", function(p, c)
-      if (c.boxes or 0) == 0 or c.kv_lanes == 1 and c.sm_shares == 1 and c.min_turns == 1 then return true end
-      return false, "boxes of heads that other blocks have, or shares of less than an SM"
+      if (c.boxes or 0) == 0 or (c.kv_lanes == 1) == ((c.head_warps or 0) == 0) and c.sm_shares == 1 and c.min_turns == 1 then return true end
+      return false, "boxes of several heads that other blocks do not walk in step, or shares of less than an SM"
     end, search = true },
     { "token_rows", function(p, c)
       if (c.token_rows or 0) == 0 then return true end
@@ -106,14 +106,17 @@ return decode.family {
     end
     -- Rows of 64 or 128 bytes by TMA.
     local short = math.max(p.d, p.dv) <= 64
-    local boxes = br == 16 and (short and { { 64, 4, 2, 2 } } or { { 32, 8, 1, 2 } })
+    local boxes = br == 64 and (short and { { 64, 8, 1, 2 } } or {}) or br == 16 and (short and { { 64, 4, 2, 2 } } or { { 32, 8, 1, 2 } })
       or short and { { 64, 2, 4, 2 }, { 64, 4, 2, 2 }, { 64, 8, 1, 2 } } or { { 32, 2, 4, 2 }, { 32, 4, 2, 2 }, { 32, 8, 1, 2 } }
-    if br == 8 and decode.few_keys(p) then boxes[#boxes + 1] = { 64, 4, 1, 2 } end
-    for _, x in ipairs(br <= 16 and a.hbm_gbs > 4000 and boxes or {}) do
-      local tile = { br = rows <= 4 and decode.has_limbs(p) and 4 or br, bk = x[1], row_warps = 1, key_warps = x[2], head_warps = x[3], boxes = 1 }
+    if br == 8 and decode.few_keys(p) then boxes[3] = { 64, 4, 1, 2 } end
+    if br == 8 and decode.least_keys(p) then boxes[3] = { 32, 4, 1, 3 } end
+    for _, x in ipairs(br ~= 32 and a.hbm_gbs > 4000 and boxes or {}) do
+      local tile = { br = rows <= 4 and decode.has_limbs(p) and 4 or math.min(br, 16), bk = x[1], row_warps = 1, key_warps = x[2],
+                     head_warps = x[3], boxes = 1 }
       if x[3] <= p.hkv and decode.has_boxes(p, tile, a.cc) then
         if x[3] == 1 then tile.head_warps = 0 end
-        for _, to in ipairs(decode.starts({ tile }, "last_block", { { x[4], 1, 1 } })) do list[#list + 1] = to end
+        -- The other heads of the same keys are walked by other blocks, in step: lines of scales have all heads of a token.
+        for _, to in ipairs(decode.starts({ tile }, "last_block", { { x[4], 1, x[3] > 1 and 8 or 1 } })) do list[#list + 1] = to end
       end
     end
     for _, heads in ipairs(br <= 8 and { 8, 4, 2 } or {}) do

@@ -1,4 +1,4 @@
-//| needs "c.br c.combine c.named l.heads? l.overlay l.parts_batch l.parts_early? l.tokens?"
+//| needs "c.br c.combine c.named l.heads? l.overlay l.parts_batch l.parts_early? l.parts_few? l.tokens?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- how a tile's parts come together ----
@@ -38,6 +38,12 @@ __device__ __forceinline__ Sum sum_of_parts(const Params &p, int row, int four, 
   const long long begun = part_slot(first, true) * SLOT + $(l.heads and "lane * BR + " or "")row;
   const int stride = part_slot(step, true) * SLOT;  // from a part to the next
 //| local from = "begun + (long long)min(j + k, parts - 1) * stride + (j + k > 0 ? 0 : SLOT)"
+//| if l.parts_few then
+  if (parts <= $(l.parts_few)) {  // no more loads than parts, nearly
+//|   indented(4, wk.sum_of_parts, "parts", l.parts_few, from, pr.unit_log2)
+    return sum;
+  }
+//| end
 //| indented(2, wk.sum_of_parts, "parts", l.parts_batch, from, pr.unit_log2)
   return sum;
 }
