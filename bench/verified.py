@@ -96,7 +96,7 @@ def programs():
     for n in range(2):
         for f, family in enumerate(FAMILIES):
             features = " --features lengths" if family.startswith("mixed") else ("", " --features lengths", " --page 16")[f % 3] if n else ""
-            if family in ("split_mma", "naive"):
+            if family in ("split_mma", "naive") or family == "flash_fwd_ffma" and "page" in features:
                 features = ""
             for i in range(6):
                 name = SHIPPED[(6 * f + i + 9 * n) % len(SHIPPED)]
@@ -111,7 +111,8 @@ def programs():
         yield f"{head} --mask causal -n {100 + 23 * i} -b 3 --page {16 << i % 3} -H 4 --kv-heads 2"
         if i < 6:
             yield f"-d {(320, 512)[i % 2]} -t bf16 --score {name} --mask causal -n {90 + 31 * i} -H 2"
-            yield f"-d {(64, 128)[i % 2]} -t e4m3 --score {name} --mask none,causal -n {130 + 37 * i} -H 2"
+    for i, name in enumerate(("softcap:30", "alibi", "sink", "softcap_exact:2", "softcap_alibi:20", "temperature")):
+        yield f"-d {(64, 128)[i % 2]} -t e4m3 --score {name} --mask none,causal -n {130 + 37 * i} -H 2"
 
 
 OF = {"fp8": fp8, "programs": programs, "wide": wide}
