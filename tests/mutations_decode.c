@@ -255,7 +255,7 @@ static const mutation mutations[] = {
 
     /* rows of a warp */
     { "the first head of a group for all", Q, "head = tile.head + row - query * p.group", "head = tile.head", 0, "line" },
-    { "rows after the last are read", Q, ", tile.rows - 1);", ", 1 << 30);", 0, "line" },
+    { "rows after the last are read", Q, "const bool real = row < tile.rows;", "const bool real = true;", 0, "line" },
     { "rows after a tile's last are stored", M, "return min(BR, tile.rows - tile.row);", "return BR;", 0, "line" },
     { "the second step stores rows after the last", STEP, "const int rows = rows_in(tile);", "const int rows = BR;", 0, "line_second" },
     { "warps of the second group after the tile", F, "threadIdx.x % GROUP_THREADS / 32", "threadIdx.x / 32", 0, "groups" },
