@@ -36,8 +36,8 @@ return masked {
   workspace = "scores fp32 b hq sq sk",
   params = function(p, c, a, l)
     local values = values_of(p)
-    return "q k v o lse scores " .. values.rows .. "scale " .. (p.score and p.score.slopes and "scale_log2 " or "")
-      .. "hq group sq sk " .. (edges.tables(p) and "b " or "") .. values.program .. values.seen
+    return "q k v o lse scores " .. values.rows .. (p.score and p.score.slopes and "scale_log2 " or "")
+      .. "scale hq group sq sk " .. (edges.tables(p) and "b " or "") .. values.program .. values.seen
   end,
 
   work = function(p, c, a, l)
