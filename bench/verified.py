@@ -89,13 +89,14 @@ FAMILIES = ("flash_fwd_wgmma", "flash_fwd_mma", "flash_fwd_ffma", "decode_mma", 
 
 
 def programs():
-    """Programs that ship, and some that were made up, in each forward family: numbers that are drawn, of configs too; then what is chosen, in
+    """Programs that ship, and some that were made up, in each forward family: numbers and configs are drawn; then what is chosen, in
     8 bits and wide heads too."""
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
     made_up = sorted(name for name in os.listdir(folder) if name.endswith(".lua"))
     for n in range(2):
         for f, family in enumerate(FAMILIES):
-            features = " --features lengths" if family.startswith("mixed") else ("", " --features lengths", " --page 16")[f % 3] if n else ""
+            turn = ("", " --features lengths", " --page 16")[f % 3] if n else ""
+            features = " --features lengths" if family.startswith("mixed") else turn
             if family in ("split_mma", "naive") or family == "flash_fwd_ffma" and "page" in features:
                 features = ""
             for i in range(6):

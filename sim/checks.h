@@ -54,7 +54,8 @@ typedef enum sim_severity { SIM_BY_DEFAULT = 0, SIM_OFF, SIM_WARNING, SIM_ERROR 
     X(SETMAXNREG_ORDER, "setmaxnreg-order", WARNING, 0, LAUNCH_FAILED,                                                                     \
       "a second `setmaxnreg` before the warps of the group have met since the one before")                                                 \
     X(MBARRIER, "mbarrier", ERROR, 1, LAUNCH_FAILED,                                                                                       \
-      "more arrivals than a phase expects; an address that was never initialised; counts beyond 2^20 - 1")                                 \
+      "more arrivals than a phase expects; an address that was never initialised, or that is initialised once more without "               \
+      "`mbarrier.inval`; counts beyond 2^20 - 1")                                                                                          \
     X(MBARRIER_PARITY, "mbarrier-parity", ERROR, 0, LAUNCH_FAILED,                                                                         \
       "a warp waits by parity for a phase and was not ordered after the end of the phase before it: in another timing the wait ends "      \
       "on an earlier phase of the same parity")                                                                                            \

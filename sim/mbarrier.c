@@ -149,6 +149,8 @@ sim_step sim_run_mbarrier_init(sim_warp *w, const sim_insn *i, uint32_t m)
         if (k == SIM_MBARRIERS)
             return sim_fault(w, i, (int)l, SIM_CHECK_UNSUPPORTED, "more than %d mbarriers in a block are not simulated", SIM_MBARRIERS);
         sim_mbarrier *x = &b->mbarrier[k];
+        if (k < b->mbarriers && x->live)
+            return sim_fault(w, i, (int)l, SIM_CHECK_MBARRIER, "the mbarrier at offset %u is initialised already: no mbarrier.inval", at);
         if (k == b->mbarriers) {
             b->mbarriers++;
             x->time = c->epoch, x->actor = c->warps + c->groups + c->planes + k * c->blocks + b->rank;

@@ -10,7 +10,7 @@
 #define OK(x) cr_assert_eq((x), FA_OK, "%s", fa_last_error())
 #define BATCHES (full() ? 12 : 2)      /* the sequence alone, then beside others, on each number of SMs */
 #define RULE_CASES (full() ? 6 : 1)    /* of each class, on each chip; by default on one in turn */
-#define FAULTS_EVERY (full() ? 1 : 24) /* one in so many is run */
+#define FAULTS_EVERY (full() ? 1 : 36) /* one in so many is run */
 #define LONGEST 16                     /* sequences of a batch */
 #define RANDOM_MOST 6                  /* of one whose size is drawn */
 

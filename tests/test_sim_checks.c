@@ -217,6 +217,11 @@ Test(sim_checks, mbarriers)
                         "mbarrier.arrive.shared::cta.b64 _, [%r9];"),
           64, "", "bar.sync 0;", CUDA_ERROR_LAUNCH_FAILED, "");
 }
+Test(sim_checks, an_mbarrier_is_initialised_once)
+{
+    twins(SHARED KERNEL("setp.eq.u32 %p1, %r0, 0; mov.u32 %r9, buf; $1 mbarrier.init.shared::cta.b64 [%r9], 64;"), 32, "", "@%p1",
+          CUDA_ERROR_LAUNCH_FAILED, "initialised already");
+}
 Test(sim_checks, copies_that_arrive)
 {
     /* every lane's copy arrives at the barrier; the wait makes all of them visible to all */

@@ -431,8 +431,8 @@ function decode.few_keys(p)
 end
 -- Whether four groups of 32 keys do.
 function decode.least_keys(p) return p.b * p.hkv * p.sk * row_bytes(p) <= 4e6 end
--- Rows of 64 bytes and of 128 that come by TMA, by the number of heads. One head does best where the L2 holds all keys, or where no block has
--- parts of two tiles, so that all walk in step, and worst elsewhere. Of 40 races of e4m3 and s8 on an H200.
+-- Factors of the time for rows of 64 bytes and of 128 that come by TMA, by the number of heads. One head does best where the L2 holds all
+-- keys, or where no block has parts of two tiles, so that all walk in step, and worst elsewhere. 40 races of e4m3 and s8 on an H200.
 local BOXES_SHORT, BOXES_LONG = { [1] = 1.1, [2] = 0.89, [4] = 0.87, [8] = 0.9 }, { [1] = 1.04, [2] = 1.02, [4] = 0.985, [8] = 1 }
 local BOXES_KEPT, BOXES_IN_STEP = 0.84, 0.955
 -- walked: keys that a block has one after the other; kv: bytes of K and V.

@@ -1,4 +1,5 @@
-//| needs "l.asks_early? l.barriers? l.boxes? c.bk c.br c.combine c.ctas c.key_warps c.kv_lanes c.min_turns c.named c.row_warps c.stages l.boxed? l.bytes"
+//| needs "c.bk c.br c.combine c.ctas c.key_warps c.kv_lanes c.min_turns c.named c.row_warps c.stages"
+//| needs "l.asks_early? l.barriers? l.boxed? l.boxes? l.bytes"
 //| needs "l.chunks l.chunks_v l.dots? l.ends l.exchange l.exchange_stride l.found? l.group l.held? l.merge_threads l.next l.overlay"
 //| needs "l.parts_early? l.pdl l.floats? l.half? l.heads? l.integers_v? l.q? l.k_scales? l.low? l.ob? l.stage l.tokens? l.v_scales?"
 //| needs "l.section? l.segment_digits? l.segments_digits? l.slices l.slots? l.states l.sums? l.vb l.walk l.widened? l.words"

@@ -43,7 +43,8 @@ return decode.family {
       return decode.has_boxes(p, c, a.cc)
     end },
     { "boxes_alone", function(p, c)
-      if (c.boxes or 0) == 0 or (c.kv_lanes == 1) == ((c.head_warps or 0) == 0) and c.sm_shares == 1 and c.min_turns == 1 then return true end
+      local in_step = (c.kv_lanes == 1) == ((c.head_warps or 0) == 0)
+      if (c.boxes or 0) == 0 or in_step and c.sm_shares == 1 and c.min_turns == 1 then return true end
       return false, "boxes of several heads that other blocks do not walk in step, or shares of less than an SM"
     end, search = true },
     { "token_rows", function(p, c)

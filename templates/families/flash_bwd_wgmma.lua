@@ -47,10 +47,10 @@ local function places_kv(p, c)
   -- With lengths there is one for each `full`, at the same distance.
   l.landed = l.tile_barriers + (c.grid > 0 and 5 or 0)
   l.slots = l.barriers + 8 * (l.landed + (p.has_lengths and 2 + 3 * c.stages or 0))
-  -- Of two tiles that were drawn the numbers; or all that is known of them, where that is looked up in global memory.
-  l.told = c.grid > 0 and c.ds_bufs > 0 and c.spread == 0 and p.has_lengths
-  if l.told then l.slots = round_up(l.slots, 16) end
-  l.ended = l.slots + (c.grid > 0 and (l.told and 64 or 8) or 0)
+  -- Two slots, of a tile's number each; or of the tile and its sequence's rows, where those would be read in global memory.
+  l.tile_rows = c.grid > 0 and c.ds_bufs > 0 and c.spread == 0 and p.has_lengths
+  if l.tile_rows then l.slots = round_up(l.slots, 16) end
+  l.ended = l.slots + (c.grid > 0 and (l.tile_rows and 64 or 8) or 0)
   l.bytes_kv = l.ended + (c.ds_bufs > 0 and 4 or 0)
   return l
 end
@@ -300,6 +300,10 @@ return backward.family({
     l.apart = left >= l.dq
     -- Whether for dS as an operand, too, while the exponentials of the next block are computed.
     l.early = l.sums and not edges.marked(p) and not p.has_dropout and left >= l.dq + c.br // 4
+    -- Whether scores and dS are computed eight values after eight, and D is loaded beside the exponentials. That was slower on an H200 where
+    -- dS goes to memory, S comes before dK, or dP waits for dQ.
+    l.by_eight = not edges.of_pairs(p) and (c.twins == 1 or l.sums and l.apart and not l.early)
+    l.early_d = l.by_eight and c.twins == 0 and not p.has_dropout
     return backward.delta(l, p)
   end,
 

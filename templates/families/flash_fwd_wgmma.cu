@@ -128,6 +128,10 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 //| include "tiles/softmax.cu"
 
 //| include "wgmma/hopper_barriers.cu"
+//| if l.near or l.draw_barriers then
+
+//|   include "machine/cluster_barrier.cu"
+//| end
 //| if l.near then
 
 //|   include "work/near_parts.cu"
@@ -217,12 +221,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| if l.halves then
     if (lane < STAGES_K) mbarrier_init(half_full(smem, 1, lane), 1);
 //| end
-//| if l.told_barriers then
-    mbarrier_init(told_full(smem), 1), mbarrier_init(told_empty(smem), CLUSTER - 1);
+//| if l.draw_barriers then
+    if (lane == 0) mbarrier_init(draw_full(smem), 1), mbarrier_init(draw_empty(smem), CLUSTER - 1);
 //| end
 //| if l.near then
     if (lane == 0)
-      mbarrier_init(parts_there(smem), 4 * CONSUMERS * CLUSTER), mbarrier_init(parts_read(smem), 4 * CONSUMERS * CLUSTER + $(l.apart and 2 or 1));
+      mbarrier_init(parts_there(smem), 4 * CONSUMERS * CLUSTER),
+          mbarrier_init(parts_read(smem), 4 * CONSUMERS * CLUSTER + $(l.apart and 2 or 1));
 //| end
 //| if pr.staged then
     if (lane < STAGES_SCORE) mbarrier_init(score_full(smem, lane), SCORE_ARRIVALS), mbarrier_init(score_empty(smem, lane), 4 * WGS);

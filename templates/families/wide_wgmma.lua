@@ -56,8 +56,8 @@ local function places(p, c)
   l.rest_barriers = 2 * c.stages_k + 2 * c.stages_v + 2 + 5 + (p.has_lengths and c.stages_v or 0)
   local barriers = l.rest_barriers + (p.has_v_in_k and 0 or 2 * c.stages_v)
   if near(c) then l.near_barriers, barriers = barriers, barriers + 2 end
-  -- Blocks that share keys tell each other tiles: two barriers, and the place of a number.
-  if halves(c) then l.half_barriers, l.told_at, barriers = barriers, barriers + c.stages_k, barriers + c.stages_k + 3 end
+  -- Where blocks share keys, the first one draws tiles for both: two barriers, and the slot of a number.
+  if halves(c) then l.half_barriers, l.draws_at, barriers = barriers, barriers + c.stages_k, barriers + c.stages_k + 3 end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + 16
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 32 or 0)
@@ -164,7 +164,7 @@ local rows = {
     l.v_in_k = p.has_v_in_k
     l.near, l.q_held = near(c), c.q_held
     l.halves = halves(c) or nil
-    l.told_barriers = draws_for_all(c) and l.told_at or nil
+    l.draw_barriers = draws_for_all(c) and l.draws_at or nil
     l.apart = not l.v_in_k and not p.has_pages and not l.halves -- a thread loads K, another one V
     if p.has_pages then
       l.run = gcd(c.bc, p.page)

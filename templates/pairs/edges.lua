@@ -34,6 +34,8 @@ end
 -- Bounds of the keys that rows see; where they are exact they tell hidden pairs by themselves, else blocks of keys are asked one by one.
 function edges.bounds(p) return walks(p) and not lacks_tables(p) end
 function edges.ends(p) return edges.bounds(p) and p.score.exact or false end
+-- Something is computed of each pair.
+function edges.of_pairs(p) return p.score and (p.score.has_score or p.score.has_mask and not edges.ends(p)) or false end
 function edges.scans(p) return edges.bounds(p) and not p.score.exact or false end
 
 -- Buffers of marks.

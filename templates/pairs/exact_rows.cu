@@ -12,7 +12,8 @@
 // registers.
 __device__ __forceinline__ int uniform(int x) { return __shfl_sync(~0u, x, 0); }
 
-// A row$(l.rows_show and "" or " that sees keys"), by a whole warp, key by key: a lane has every 32nd column of Q, K, V and O. put(col, x) takes O / l.
+// A row$(l.rows_show and "" or " that sees keys"), by a whole warp, key by key: a lane has every 32nd column of Q, K, V and O.
+// put(col, x) takes O / l.
 template <class Put>
 __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &sequence, int head, int query, Put put) {
   const int lane = threadIdx.x % 32, kv_head = head / p.group, hi = uniform(last_key(sequence, query));

@@ -47,7 +47,7 @@ $(line)
 //|   pr.walks, pr.marked = edges.walks(p), edges.marked(p)
 //|   pr.late = pr.marked and not has_score  -- what pairs share is read where a tile is in doubt
 //|   pr.ends = edges.ends(p)  -- the mask is two keys for each row, which tell what is hidden
-//|   pr.of_pairs = has_score or has_mask and not pr.ends  -- something is computed of each pair
+//|   pr.of_pairs = edges.of_pairs(p)
 //|   -- Some of its conditions are such keys, and what is staged is the rest.
 //|   pr.ends_in_part = l.masks and program.solved_in_part and not pr.ends
 //|   pr.row_ends = pr.ends or pr.ends_in_part

@@ -1,4 +1,4 @@
-//| needs "l.delta_pad? l.told? l.pdl? l.rows_from? l.rows_upto? l.shared? l.stream? l.tma?"
+//| needs "l.delta_pad? l.pdl? l.rows_from? l.rows_upto? l.shared? l.stream? l.tile_rows? l.tma?"
 // ---- the sequence that a tile belongs to ----
 //| if p.has_lengths then
 // All that may differ between the sequences of a batch: lengths, diagonals, and where the rows lie. Queries and keys are counted from the
@@ -96,7 +96,7 @@ __device__ __forceinline__ bool in_table(const Params &p, int entry) { return (l
   return {p, index, q.first, k.first, q.length, k.length};
 //|   end
 //|   end
-//|   if l.told then
+//|   if l.tile_rows then
 // The same of rows that are known.
 __device__ __forceinline__ Sequence sequence_with(const Params &p, int index, const Rows &q, const Rows &k) {
 //|     of_rows()

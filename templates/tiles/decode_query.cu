@@ -13,8 +13,8 @@ __device__ __forceinline__ u32 query_word(const char *row, int byte, bool real) 
 }
 //| if not l.dots then
 
-// Rows of the warp, as A fragments: query row / group of head row % group. Rows after the last are zeros. That choice stays between load and
-// product also where such rows are not stored: ptxas 13.0 gives the registers of a bare load that wgmma reads block after block to P as well.
+// Rows of the warp, as A fragments: query row / group of head row % group. Rows after the last are zeros, though they are not stored: ptxas
+// 13.0 gives registers that a load alone writes, and that wgmma reads for each block of keys, to P, too.
 __device__ __forceinline__ void load_q(QFragments &q, const Params &p, const Sequence &sequence, const Tile &tile, int warp_row,
                                        const Lane &at) {
 #pragma unroll

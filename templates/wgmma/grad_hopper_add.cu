@@ -1,13 +1,11 @@
-//| needs "c.held l.apart l.columns l.dq l.early l.spread"
+//| needs "c.held l.apart l.by_eight l.columns l.dq l.early l.early_d l.spread"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local dO = l.apart and ", grad_o_full(smem, next.at), next.parity" or ""
 //| local first = l.spread and "unit.head" or "unit.kv_head * p.group"
 //| -- A branch keeps all additions before the wait for dK: the assembler would put half of them behind it.
 //| local first_is_zeros = not l.apart and not pr.marked and "if (item > 0) " or ""
 //| local next_v = c.held > 1 and "v" or "v + unknown_zero(next)"
-//| local eights = not pr.of_pairs and l.apart and not l.early  -- scores and dS are computed eight after eight
-//| local d_beside = eights and not p.has_dropout  -- D is loaded beside exponentials
-//| local beside = eights and ", ring.parity >> 1" .. (d_beside and ", rows + BR * 4" or "") or pr.scored
+//| local beside = l.by_eight and ", ring.parity >> 1" .. (l.early_d and ", rows + BR * 4" or "") or pr.scored
 // ---- two warpgroups with 64 keys each, which add up dQ of a block of queries together ----
 // dQ of a block is a product over the keys of both, so it waits for dS of both: it is issued with dK of the next block, when dS has long
 // been there. Each warpgroup computes half of the columns, and adds them in global memory in fp32.
@@ -49,7 +47,7 @@ __device__ __forceinline__ void issue_grad_q(float (&x)[NQ], u32 ds, u32 keys, u
   $(asm.products { to = "x", n = l.dq, shape = asm.shape(p, l.dq * 2), a = rows, b = others, tail = "1, 1, 1, 1", begins = '"r"(zero)' })
 }
 
-//| if eights then
+//| if l.by_eight then
 // Whether all three have ended by now.
 __device__ __forceinline__ bool mbarrier_test_all(u32 a, u32 parity_a, u32 b, u32 parity_b, u32 c, u32 parity_c) {
   u32 done;
@@ -91,7 +89,7 @@ struct GradQueries {
 //| if not pr.marked then
   // Before all but the first that are real: the additions before read their address for long.
   __device__ __forceinline__ void next(const Params &p, const QueryBlocks &blocks) {
-//|   if eights then
+//|   if l.by_eight then
     const bool last = block == blocks.hi;
     to += (long long)(last ? (p.sq + 63) / 64 - (blocks.hi - blocks.lo) : 1) * (64 * D);
     block = last ? blocks.lo : block + 1;
@@ -133,7 +131,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
 //| end
   const u32 keys = base + wg * (BOXES > 1 ? COLUMNS / BOX * 64 * ROW : COLUMNS * 2) / 16, ds_first = base + SMEM_DS / 16;  // for dQ
   // The warp's rows of keys of a tile; matrices of a store: keys 0..7, 8..15 of the warp for eight queries, and for the next eight.
-  const u32 ds_row = wg * DS_TILE + warp * 2048 + lane % 16 * 128$(eights and " + (lane / 16 ^ lane % 8) * 16" or "");
+  const u32 ds_row = wg * DS_TILE + warp * 2048 + lane % 16 * 128$(l.by_eight and " + (lane / 16 ^ lane % 8) * 16" or "");
 //| if not pr.marked then
   const int items = blocks.lo <= blocks.hi ? (blocks.hi - blocks.lo + 1) * $(l.spread and "unit.heads" or "p.group") : 0;
 //| end
@@ -202,13 +200,13 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       probabilities(s, a, columns, p, sequence, key, block * BR$(beside));
 //| end
 //| indented(6, pr.dropping, "drop(a, kept);")
-//| if not d_beside then
+//| if not l.early_d then
       load_columns(columns, rows + BR * 4);
 //| end
       wgmma_fence(a);
       issue_sums(dv, a, grad_o + ring.at * (GRAD_O_TILE / 16));
       wgmma_commit();
-//| if eights then
+//| if l.by_eight then
       mbarrier_wait(ds_empty(smem, ds.at), ds.parity ^ 1);
       Ring<STAGES> next = ring;
       next.next();
@@ -228,7 +226,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       }
 //| end
 //| indented(6, pr.dropping, "drop(dp, kept, " .. pr.keep_scale .. ");")
-//| if eights then
+//| if l.by_eight then
       // Eight after eight, as the exponentials.
 #pragma unroll
       for (int n = 0; n < BR / 8; n += 2) {
@@ -262,11 +260,14 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       if (item > 1) grad_q.next(p, blocks);
 //|   end
 //| end
-//| if not eights then
+//| if not l.by_eight then
       Ring<STAGES> next = ring;
       next.next();
 //| end
-      $(eights and "if (!ready) " or "")mbarrier_wait_all(q_full(smem, next.at), next.parity, ds_full(smem, before.at), before.parity$(dO));
+//| if l.by_eight then
+      if (!ready)
+//| end
+      mbarrier_wait_all(q_full(smem, next.at), next.parity, ds_full(smem, before.at), before.parity$(dO));
       load_columns(columns, rows_at(smem, next));
 //| if pr.marked then
 //|   if not pr.late then

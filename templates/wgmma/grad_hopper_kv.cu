@@ -1,4 +1,5 @@
-//| needs "c.box c.br c.held c.twins l.apart l.early l.consumer l.dk l.dv l.feeder l.groups l.listed? l.persistent l.spread l.sums l.told? l.turns"
+//| needs "c.box c.br c.held c.twins l.apart l.by_eight l.consumer l.dk l.dv l.early_d l.feeder l.groups"
+//| needs "l.listed? l.persistent l.spread l.sums l.tile_rows? l.turns"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local first = l.spread and "unit.head" or l.sums and "unit.kv_head * p.group" or "first_head(p, unit)"
@@ -33,19 +34,19 @@ struct KeyTile {
   int key0;
 };
 //| end
-//| if l.told then
+//| if l.tile_rows then
 //|   tile_of_keys()
-// And the rows of its sequence: what the thread that copies has looked up no warp that multiplies looks up again, before a tile and after.
-struct Told {
+// And the rows of its sequence, which the thread that copies looks up for all warps.
+struct TileRows {
   KeyTile tile;
   Rows q, k;
   __device__ __forceinline__ Sequence sequence(const Params &p) const { return sequence_with(p, tile.unit.batch, q, k); }
 };
-__device__ __forceinline__ Told told_of(const Params &p, int index);
+__device__ __forceinline__ TileRows tile_rows_of(const Params &p, int index);
 //| end
 //| include "work/grad_hopper_tiles.cu"
 
-//| if not l.told then
+//| if not l.tile_rows then
 //|   tile_of_keys()
 //| end
 //| if l.listed then
@@ -55,8 +56,8 @@ __device__ __forceinline__ KeyTile key_tile(const Params &p, int index) {
   const HeadTile at = tile_at(index - of.first * p.hkv, of.tiles, p.hkv);
   return {{at.head, of.batch, at.head}, at.tile * KEYS};
 }
-//|   if l.told then
-__device__ __forceinline__ Told told_of(const Params &p, int index) {
+//|   if l.tile_rows then
+__device__ __forceinline__ TileRows tile_rows_of(const Params &p, int index) {
   const KeyTile tile = key_tile(p, index);
   const Sequence sequence = sequence_of(p, tile.unit.batch);
   return {tile, {sequence.first_q, sequence.sq()}, {sequence.first_k, sequence.sk()}};
@@ -237,9 +238,6 @@ __device__ __forceinline__ void pack_rows(u32 (&a)[NS / 2], const float (&x)[NS]
 
 // Where LSE and D of a block of queries lie.
 __device__ __forceinline__ u32 rows_at(u32 smem, const Ring<STAGES> &ring) { return smem + SMEM_ROWS + ring.at * BR * 8; }
-//| -- Elsewhere it was slower on an H200: where dS goes to memory, S comes before dK, or dP waits for dQ.
-//| local eights = not pr.of_pairs and (c.twins == 1 or l.sums and l.apart and not l.early)
-//| local d_beside = eights and c.twins == 0 and not p.has_dropout
 // LSE in base 2, or D, of the thread's columns: 2 t and 2 t + 1 of each eight queries, which delta.cu keeps in this order.
 //| local function sixteen()
     const uint4 four = load_shared_x4(rows + i * 64 + threadIdx.x % 4 * 16);
@@ -252,23 +250,25 @@ __device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows) {
 //| sixteen()
   }
 }
-//| if d_beside then
+//| if l.early_d then
 // Of the i-th sixteen queries.
 __device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows, int i) {
 //|   sixteen()
 }
 //| end
 
-//| if eights then
-// S^T becomes P^T$(d_beside and ", and LSE in `columns` becomes D, which is at `rows`" or ""). Eight after eight, each of which wait for one before: the
-// assembler would scale all first, and have nothing left to do beside the last exponentials. zero: one that it cannot prove to be.
-__device__ __forceinline__ void exponentials(float (&s)[NS], float (&columns)[BR / 4], float scale_log2, u32 zero$(d_beside and ", u32 rows" or "")) {
+//| if l.by_eight then
+//|   local rows = l.early_d and ", u32 rows" or ""
+// S^T becomes P^T$(l.early_d and ", and LSE in `columns` becomes D, which lies at `rows`" or "").
+// Eight values after eight, each of which wait for one of those before: ptxas would scale all first, and have nothing left to do beside the
+// last exponentials. zero: 0, which the compiler cannot prove.
+__device__ __forceinline__ void exponentials(float (&s)[NS], float (&columns)[BR / 4], float scale_log2, u32 zero$(rows)) {
 #pragma unroll
   for (int begin = 0; begin < NS; begin += 8) {
     const float scale = begin == 0 ? scale_log2 : __uint_as_float(__float_as_uint(scale_log2) | (__float_as_uint(s[begin - 8]) & zero));
 #pragma unroll
     for (int i = begin; i < begin + 8; i++) s[i] = $(pr.probability("s[i]", "scale", "columns[i / 4 * 2 + i % 2]"));
-//|   if d_beside then
+//|   if l.early_d then
     load_columns(columns, rows, begin / 8);
 //|   end
   }
@@ -375,11 +375,11 @@ __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], 
 // S^T becomes P^T, and the same as an operand: keys from `key` on, queries from `row` on, the warpgroup's first. Rows past the last query
 // have LSE = +inf; keys past the last are zeros in shared memory, but their P may be 1. Both branches have the exponentials and the
 // packing: a branch between the two would keep them from running beside each other.
-//| if eights then
+//| if l.by_eight then
 // A scale that is another one for the compiler keeps it from taking the exponentials out of both.
-//|   local with = d_beside and "zero, rows" or "zero"
+//|   local with, rows = l.early_d and "zero, rows" or "zero", l.early_d and ", u32 rows" or ""
 __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&columns)[BR / 4], const Params &p,
-                                              const Sequence &sequence, int key, int row, u32 zero$(d_beside and ", u32 rows" or "")) {
+                                              const Sequence &sequence, int key, int row, u32 zero$(rows)) {
 //|   pr.whole_block()
   if (whole) {
     exponentials(s, columns, p.scale_log2, $(with));
@@ -459,14 +459,14 @@ __device__ __forceinline__ void begin_turns(int) {}
 // What is known of the tile is looked up once more, so that no register holds it beside the products.
 __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK], const float (&dv)[NV], const TileQueue &queue, u32 smem,
                                            int wg) {
-//| if l.told then
-  const Told told = queue.again(p, smem);
-  const KeyTile &tile = told.tile;
+//| if l.tile_rows then
+  const TileRows rows = queue.again(p, smem);
+  const KeyTile &tile = rows.tile;
 //| else
   const KeyTile tile = key_tile(p, queue.again(p, smem));
 //| end
   const Unit &unit = tile.unit;
-  const Sequence sequence = $(l.told and "told.sequence(p)" or "sequence_of(p, unit.batch)");
+  const Sequence sequence = $(l.tile_rows and "rows.sequence(p)" or "sequence_of(p, unit.batch)");
   const int key = tile.key0 + wg * 64, keys = sequence.sk() - key;
 //| if not (l.sums or l.spread) then
   if (!last_members(p)) {
@@ -502,12 +502,12 @@ __device__ __forceinline__ void keys_done(u32 smem, Ring<1> &keys) {
 template <typename Consume>
 __device__ __forceinline__ void each_tile(const Params &p, u32 smem, const Consume &consume) {
   TileQueue queue;
-//| if l.told then
-  Told told;
+//| if l.tile_rows then
+  TileRows rows;
 #pragma unroll 1
-  while (queue.next(p, smem, told)) {
-    const KeyTile &tile = told.tile;
-    const Sequence sequence = told.sequence(p);
+  while (queue.next(p, smem, rows)) {
+    const KeyTile &tile = rows.tile;
+    const Sequence sequence = rows.sequence(p);
 //| else
   int index;
 #pragma unroll 1
@@ -591,10 +591,10 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
       grid_wait();
 //| end
       Ring<STAGES> ring;
-//| if l.told then
-      give_out_tiles(p, smem, [&](const Told &told, int round) {
-        const KeyTile &tile = told.tile;
-        const Sequence sequence = told.sequence(p);
+//| if l.tile_rows then
+      give_out_tiles(p, smem, [&](const TileRows &rows, int round) {
+        const KeyTile &tile = rows.tile;
+        const Sequence sequence = rows.sequence(p);
 //| else
       give_out_tiles(p, smem, [&](int index, int round) {
         const KeyTile tile = key_tile(p, index);

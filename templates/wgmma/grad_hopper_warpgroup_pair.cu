@@ -1,4 +1,4 @@
-//| needs "l.spread"
+//| needs "l.by_eight l.spread"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local items = "(blocks.hi - blocks.lo + 1) * " .. (l.spread and "unit.heads" or "p.members")
 //| local is_last = pr.marked and "code.last()" or "item == items - 1"
@@ -64,7 +64,7 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
       float lse[BR / 4];
       load_columns(lse, rows_at(smem, ring));
       wgmma_wait<0>(s);
-//| local beside = pr.of_pairs and pr.scored or ", ring.parity >> 1"
+//| local beside = l.by_eight and ", ring.parity >> 1" or pr.scored
 //| local scored = (pr.late and ", load_head(smem, ring)" or beside) .. (pr.marked and ", code.sees_all(0)" or "")
       probabilities(s, a, lse, p, sequence, key0, block * BR$(scored));
       release(q_empty(smem, ring.at));

@@ -1,4 +1,4 @@
-//| needs "c.cluster l.apart? l.halves? l.near? l.persistent l.pingpong_softmax l.reverses? l.shared? l.split? l.told_barriers? l.v_in_k?"
+//| needs "c.cluster l.apart? l.draw_barriers? l.halves? l.near? l.persistent l.pingpong_softmax l.reverses? l.shared? l.split? l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| if p.has_lengths then
 //|   local q = l.split and "a warp" or "a thread"
@@ -145,7 +145,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
       const int key = sequence.map_key(block * BC);
       if (block >= keys.loaded_lo)
         for (int half = 0; half < 2; half++) load(k_map, half, key, (keys.loaded_hi - block) % 2);
-      if (block == $(l.told_barriers and "search_block(keys)" or "keys.loaded_lo")) mbarrier_arrive(tile_loaded(smem));
+      if (block == $(l.draw_barriers and "search_block(keys)" or "keys.loaded_lo")) mbarrier_arrive(tile_loaded(smem));
       if (block < keys.loaded_hi)
         for (int half = 0; half < 2; half++) load(v_map, half, key + BC, half);
     }

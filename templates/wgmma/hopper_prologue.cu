@@ -1,4 +1,5 @@
-//| needs "l.ahead l.begins? l.cuts? l.interleaved l.masked l.passes_once l.pingpong_products l.pingpong_softmax l.q_lent l.q_soon? l.grouped?"
+//| needs "l.ahead l.begins? l.cuts? l.grouped? l.interleaved l.masked l.passes_once"
+//| needs "l.pingpong_products l.pingpong_softmax l.q_lent l.q_soon?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Prologue: S of the tile's first block, and P.
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;

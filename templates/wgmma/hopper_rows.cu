@@ -45,8 +45,11 @@ __device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowSta
   return again;
 }
 //| else
-// Which of this thread's rows g + 8h may have to be computed again: bit h, where they are far$(l.rows_show and "" or ", and bit 2 + h, where O is NaN"). row:
-// the first of them.
+// Which of this thread's rows g + 8h may have to be computed again: bit h, where they are far.
+//|   if not l.rows_show then
+// Bit 2 + h, where O is NaN.
+//|   end
+// row: the first of them.
 __device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowState (&state)[2], const float (&o)[$(no)], int row,
                                           float scale_log2) {
   u32 again = 0;

@@ -89,7 +89,8 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
   }
   if (KEYS && __builtin_expect(__any_sync(~0u, again != 0), 0)) store_rows_again(again, [&](int i$(of_far)) {
 //|   if l.pack == 1 then
-    store_again(p, sequence, row_of(p, where, row - (int)threadIdx.x % 32 / 4 + i)$(far)$(l.shared and ", column + from, column + 2 * " .. no or ""));
+//|     local columns = l.shared and ", column + from, column + 2 * " .. no or ""
+    store_again(p, sequence, row_of(p, where, row - (int)threadIdx.x % 32 / 4 + i)$(far)$(columns));
 //|   else
     const int query = row - (int)threadIdx.x % 32 / 4 + i;
     store_again(p, sequence, {query, where.head}$(far));

@@ -31,8 +31,8 @@
 //|     body(of_round(o))
   }
 //|   end
-//|   -- A warp draws; wait: what its lanes have to wait for before the first draw, if anything. told: the first block of a cluster draws,
-//|   -- and tells the others (work/told_tiles.cu).
+//|   -- A warp draws; wait: what its lanes have to wait for before the first draw, if anything. cluster: the first block of a
+//|   -- cluster draws for all of them (work/cluster_draw.cu).
 //|   function ways.drawn(o, body)
 //|     if o.thread then
   for (int $(o.number) = $(wk.block); $(o.number) < $(o.total); $(o.number) = $(wk.blocks) + $(drawn(o.total))$(o.step or "")) {
@@ -40,7 +40,7 @@
   }
 //|     else
 //|       local block, blocks = o.block or wk.block, o.blocks or wk.blocks
-//|       if o.told then
+//|       if o.cluster then
   Ring<1> turn;
 //|       end
   for (int $(o.number) = $(block); $(o.number) < $(o.total);) {
@@ -49,9 +49,9 @@
 //|       if o.wait then
     $(o.wait);
 //|       end
-//|       if o.told then
+//|       if o.cluster then
     if (lane == 0 && cluster_rank() == 0) drawn = $(drawn(o.total));
-    $(o.number) = $(blocks) + told(smem, turn, drawn, lane);
+    $(o.number) = $(blocks) + cluster_draw(smem, turn, drawn, lane);
 //|       else
     if (lane == 0) drawn = $(drawn(o.total));
     $(o.number) = $(blocks) + __shfl_sync(~0u, drawn, 0);

@@ -196,8 +196,8 @@ struct Extents {
 __device__ __forceinline__ Split split_of(const Params &p, const Extents &held) {
 //|   else
 // Every warp finds its thread block's share for itself, without a barrier: each lane adds up consecutive sequences of its own, and the lane
-// whose sequences hold the beginning of the share hands it to the others by a shuffle. held: the extent of the lane's sequence, where no lane
-// has two; nothing else is read then.
+// whose sequences hold the beginning of the share hands it to the others by a shuffle. held: the extent of the lane's sequence, where no
+// lane has two; nothing else is read then.
 __device__ __forceinline__ Split split_of(const Params &p, const Extent &held) {
 //|   end
   const int lane = threadIdx.x % 32, each = (p.b + 31) / 32, first = min(lane * each, p.b), last = min(first + each, p.b);

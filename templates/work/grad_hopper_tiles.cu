@@ -1,11 +1,11 @@
-//| needs "l.persistent l.told?"
+//| needs "l.persistent l.tile_rows?"
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
 // ---- which tiles of keys this block does: it stays, and draws the next ----
 // The thread that copies draws a tile when all of the one before is on its way, and publishes it in one of two slots; -1 ends them. So the
 // first Q and dO of a tile come while the one before ends, and K and V while its gradients are stored.
 __device__ __forceinline__ u32 keys_empty(u32 smem) { return barrier(smem, TILE_BARRIERS); }
-//| wk.slots(1, l.told and 32 or 4)
+//| wk.slots(1, l.tile_rows and 32 or 4)
 
 __device__ __forceinline__ int tiles_of_launch(const Params &p) { return p.total; }
 
@@ -15,13 +15,13 @@ __device__ __forceinline__ bool has_keys(const Params &p, int tile);
 // There is one draw for each tile: the last of all puts the counter back to 0 for the next launch.
 template <typename Produce>
 __device__ __forceinline__ void give_out_tiles(const Params &p, u32 smem, const Produce &produce) {
-//| local number = l.told and "const Told &told" or "int tile"
+//| local number = l.tile_rows and "const TileRows &rows" or "int tile"
   auto publish = [&]($(number), int round) {
     mbarrier_wait(tile_empty(smem, round % 2), ~round >> 1 & 1);
-//| if l.told then
+//| if l.tile_rows then
     const u32 to = tile_slot(smem, round % 2);
-    store_shared(to, make_uint4((u32)told.tile.unit.batch, (u32)told.tile.unit.kv_head, (u32)told.tile.key0, 0));
-    store_shared(to + 16, make_uint4((u32)told.q.first, (u32)told.q.length, (u32)told.k.first, (u32)told.k.length));
+    store_shared(to, make_uint4((u32)rows.tile.unit.batch, (u32)rows.tile.unit.kv_head, (u32)rows.tile.key0, 0));
+    store_shared(to + 16, make_uint4((u32)rows.q.first, (u32)rows.q.length, (u32)rows.k.first, (u32)rows.k.length));
 //| else
     store_shared(tile_slot(smem, round % 2), (u32)tile);
 //| end
@@ -33,16 +33,16 @@ __device__ __forceinline__ void give_out_tiles(const Params &p, u32 smem, const 
 //|   if p.has_lengths then
     if (!has_keys(p, tile)) continue;  // past the sequence's last: no warp hears of it
 //|   end
-//|   if l.told then
-    const Told told = told_of(p, tile);
-    publish(told, round);
-    produce(told, round++);
+//|   if l.tile_rows then
+    const TileRows rows = tile_rows_of(p, tile);
+    publish(rows, round);
+    produce(rows, round++);
 //|   else
     publish(tile, round);
     produce(tile, round$(p.has_lengths and "++" or ""));
 //|   end
 //| end)
-  publish($(l.told and "Told{{{0, 0, 0}, -1}, {0, 0}, {0, 0}}" or "-1"), round);
+  publish($(l.tile_rows and "TileRows{{{0, 0, 0}, -1}, {0, 0}, {0, 0}}" or "-1"), round);
 }
 // Until K and V of the tile before are read. Both barriers have a phase for each tile: where nothing is loaded, an arrival alone ends it.
 __device__ __forceinline__ void wait_for_keys(u32 smem, int round) { mbarrier_wait(keys_empty(smem), ~round & 1); }
@@ -51,8 +51,8 @@ __device__ __forceinline__ void skip_keys(u32 smem, int round) {
   mbarrier_arrive(k_full(smem)), mbarrier_arrive(v_full(smem));
 }
 
-//| if l.told then
-//|   wk.queue { type = "Told", is = "tile.tile.key0 >= 0", load = function()
+//| if l.tile_rows then
+//|   wk.queue { type = "TileRows", is = "tile.tile.key0 >= 0", load = function()
     const u32 from = tile_slot(smem, slot.at);
     const uint4 x = load_shared_x4(from), y = load_shared_x4(from + 16);
     return {{{(int)x.y, (int)x.x, (int)x.y}, (int)x.z}, {(int)y.x, (int)y.y}, {(int)y.z, (int)y.w}};

@@ -1,5 +1,5 @@
 //| needs "c.cluster c.grid l.ahead l.merges? l.near? l.parts? l.persistent l.pieces? l.published l.ranges l.shared? l.slot l.slots"
-//| needs "l.reverses? l.split? l.told_barriers? l.walks?"
+//| needs "l.draw_barriers? l.reverses? l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
@@ -40,8 +40,8 @@ __device__ __forceinline__ int row_in_tile(int wg) { return $(of_tile) * 64; }
 //| if p.has_lengths then
 // Lengths and first rows of the tile's sequence are published with it: no other warp reads them in global memory.
 //| end
-//| if p.has_lengths or l.told_barriers or pr.walks and not pr.scans then
-//|   local few = p.has_lengths and "" or l.told_barriers and ", as the draw and word of it do" or ", and a score program's mask may leave few"
+//| if p.has_lengths or l.draw_barriers or pr.walks and not pr.scans then
+//|   local few = l.walks and ", and a score program's mask may leave few" or l.draw_barriers and ", as the draw of a cluster does" or ""
 // The search takes as long as some blocks of keys$(few): it begins when K of this one is on its way.
 __device__ __forceinline__ int search_block(const KeyRange &keys) { return min(keys.loaded_lo + $(l.reverses and 5 or 2), keys.loaded_hi); }
 //| end
@@ -118,8 +118,8 @@ __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
 //|   end
 //|   wk.queue { type = "Tile", is = "tile.row >= 0", load = load, more = more }
 
-//|   if l.told_barriers then
-//|     include "work/told_tiles.cu"
+//|   if l.draw_barriers then
+//|     include "work/cluster_draw.cu"
 
 //|   end
 __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int lane) {
@@ -267,7 +267,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   else
 //|     if p.has_lengths then total, tile = "order.total()", "order.tile(tile)" end
 //|     local wait = not p.has_lengths and not l.split and "grid_wait()"
-//|     wk.each(way, { number = "tile", total = total, block = block, blocks = blocks, wait = wait, told = l.told_barriers }, function()
+//|     wk.each(way, { number = "tile", total = total, block = block, blocks = blocks, wait = wait, cluster = l.draw_barriers }, function()
 //|       if l.walks then
     // Of a tile that is walked every part is one. The tile is read where it was published: no register holds it.
 #pragma unroll 1

@@ -10,26 +10,12 @@ __device__ __forceinline__ u32 parts_read(u32 smem) { return barrier(smem, $(l.n
 // All blocks see what the threads of this warp wrote before, and know that it has read what it read. By whole warps.
 __device__ __forceinline__ void tell_cluster(u32 barrier, int lane) {
   __syncwarp();
-  if (lane < CLUSTER)
-    asm volatile("{\n.reg .b32 remote;\n"
-                 "mapa.shared::cluster.u32 remote, %0, %1;\n"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n}" ::"r"(barrier), "r"(lane) : "memory");
-}
-// The same of a wait.
-__device__ __forceinline__ void wait_for_cluster(u32 barrier, u32 parity) {
-  asm volatile("{\n"
-               ".reg .pred done;\n"
-               "again:\n"
-               "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1, 10000000;\n"
-               "@done bra.uni over;\n"
-               "bra.uni again;\n"
-               "over:\n"
-               "}" ::"r"(barrier), "r"(parity) : "memory");
+  if (lane < CLUSTER) cluster_arrive(barrier, lane);
 }
 // Who loads K and V goes on to a block's tile `number` when all have read the parts of the one before. It takes part in the count, with
 // keys or without: else the others could be a phase ahead, whose parity is that of the phase before.
 __device__ __forceinline__ void producer_at_tile(u32 smem, int number) {
-  if (number > 0) wait_for_cluster(parts_read(smem), number - 1 & 1);
+  if (number > 0) cluster_wait(parts_read(smem), number - 1 & 1);
   mbarrier_arrive(parts_read(smem));
 }
 // What block `rank` has at this address of its own.
@@ -55,7 +41,7 @@ __device__ __forceinline__ void add_near_parts(u32 smem, int number, int wg, con
                                                float (&sum)[NO_OWN], RowState (&all)[2], float scale_log2) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp_row = threadIdx.x / 32 % 4 * 16;
   named_wait(9, 128 * CONSUMERS);  // both warpgroups are through with K and V
-  if (number > 0) wait_for_cluster(parts_read(smem), number - 1 & 1);
+  if (number > 0) cluster_wait(parts_read(smem), number - 1 & 1);
   const u32 at = smem + SMEM_SUMS + wg * (NO / 4) * 2048 + threadIdx.x % 128 * 16;
   const int rank = cluster_rank();
 #pragma unroll
@@ -72,7 +58,7 @@ __device__ __forceinline__ void add_near_parts(u32 smem, int number, int wg, con
   }
   fence_async();  // copies write there next
   tell_cluster(parts_there(smem), lane);
-  wait_for_cluster(parts_there(smem), number & 1);
+  cluster_wait(parts_there(smem), number & 1);
   float2 of[CLUSTER][2];  // of this block, and of those after it in turn
 #pragma unroll
   for (int j = 0; j < CLUSTER; j++)
