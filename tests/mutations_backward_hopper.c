@@ -92,6 +92,7 @@ const scene hopper_scenes[] = {
 #define ORDER "order.cu"
 #define C "grad_hopper_common.cu"
 #define K "grad_hopper_kv.cu"
+#define SCORES "grad_hopper_scores.cu"
 #define W "grad_hopper_single.cu"
 #define T "grad_hopper_warpgroup_pair.cu"
 #define G "grad_hopper_q.cu"
@@ -129,19 +130,20 @@ const mutation hopper_mutations[] = {
     { "D for LSE", K, "ring.at * BR * 8, statistics, BR * 4", "ring.at * BR * 8, statistics + DELTA_PAD, BR * 4", 0, "one" },
     { "LSE for D", K, "BR * 4, statistics + DELTA_PAD, BR * 4", "BR * 4, statistics, BR * 4", 0, "one" },
     { "LSE and D of the head in front", K, "sequence.delta(head, block * BR)", "sequence.delta(max(head - 1, 0), block * BR)", 0, "one" },
-    { "LSE of other queries", K, "rows + i * 64 + threadIdx.x % 4 * 16", "rows + i * 64 + threadIdx.x / 4 % 4 * 16", 0, "one" },
-    { "LSE and D of the first sixteen queries over and over", K, "rows + i * 64 +", "rows +", 0, "one" },
-    { "LSE and D of query 1 and query 8 exchanged", K,
+    { "LSE of other queries", SCORES, "rows + i * 64 + threadIdx.x % 4 * 16", "rows + i * 64 + threadIdx.x / 4 % 4 * 16", 0, "one" },
+    { "LSE and D of the first sixteen queries over and over", SCORES, "rows + i * 64 +", "rows +", 0, "one" },
+    { "LSE and D of query 1 and query 8 exchanged", SCORES,
       "= __uint_as_float(four.x), x[4 * i + 1] = __uint_as_float(four.y);\n    x[4 * i + 2] = __uint_as_float(four.z)",
       "= __uint_as_float(four.x), x[4 * i + 1] = __uint_as_float(four.z);\n    x[4 * i + 2] = __uint_as_float(four.y)", 0, "one" },
     { "LSE of the stage at hand for the next block", W, "load_columns(columns, rows_at(smem, next));",
       "load_columns(columns, rows_at(smem, ring));", 0, "one" },
     { "add: LSE of the stage at hand for the next block", A, "load_columns(columns, rows_at(smem, next));",
       "load_columns(columns, rows_at(smem, ring));", 0, "add" },
-    { "both queries with the LSE of the first", K, "\"lse[i / 4 * 2 + i % 2]\"", "\"lse[i / 4 * 2]\"", 0, "one" },
-    { "by eight: both queries with the LSE of the first", K, "\"columns[i / 4 * 2 + i % 2]\"", "\"columns[i / 4 * 2]\"", 0, "add_held" },
-    { "by eight: D of the first sixteen queries for all", K, "load_columns(columns, rows, begin / 8);", "load_columns(columns, rows, 0);",
-      0, "add_held" },
+    { "both queries with the LSE of the first", SCORES, "\"lse[i / 4 * 2 + i % 2]\"", "\"lse[i / 4 * 2]\"", 0, "one" },
+    { "by eight: both queries with the LSE of the first", SCORES, "\"columns[i / 4 * 2 + i % 2]\"", "\"columns[i / 4 * 2]\"", 0,
+      "add_held" },
+    { "by eight: D of the first sixteen queries for all", SCORES, "load_columns(columns, rows, begin / 8);",
+      "load_columns(columns, rows, 0);", 0, "add_held" },
     { "by eight: D where LSE lies", A, "\", rows + BR * 4\"", "\", rows\"", 0, "add_held" },
     { "by eight: both queries with the D of the second", A, "\"columns[i / 4 * 2 + i % 2]\"", "\"columns[i / 4 * 2 + 1]\"", 0, "add_held" },
     { "by eight: dS of eight is short of two", A, "for (int i = 2 * n; i < 2 * n + 4; i++) b[i]",
@@ -152,7 +154,7 @@ const mutation hopper_mutations[] = {
     { "by eight: what is asked beforehand is always there", A, "  return done != 0;", "  return true;", 0, "add_held" },
     { "by eight: the second head a block on", A, "- (blocks.hi - blocks.lo) : 1)", "- (blocks.hi - blocks.lo) + 1 : 1)", 0, "add_held" },
     { "by eight: the next block over this one", A, "(blocks.hi - blocks.lo) : 1)", "(blocks.hi - blocks.lo) : 0)", 0, "add_held" },
-    { "both queries with the D of the second", K, "delta[i / 4 * 2 + i % 2]", "delta[i / 4 * 2 + 1]", 0, "one" },
+    { "both queries with the D of the second", SCORES, "delta[i / 4 * 2 + i % 2]", "delta[i / 4 * 2 + 1]", 0, "one" },
     { "D where LSE lies", W, "load_columns(columns, rows + BR * 4);", "load_columns(columns, rows);", 0, "one" },
     { "twins: D where LSE lies", T, "load_columns(delta, rows_at(smem, ring) + BR * 4);", "load_columns(delta, rows_at(smem, ring));", 0,
       "twins" },
