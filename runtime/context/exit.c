@@ -66,7 +66,9 @@ static void wait_for_others(void)
 void fa_exit_watch(void)
 {
     ready();
+    pthread_mutex_lock(&mutex); /* as fork() does: a child would find the lock of atexit() taken by a thread that it has not */
     atexit(wait_for_others);
+    pthread_mutex_unlock(&mutex);
 }
 
 static void *stay_last(void *user)
