@@ -310,7 +310,7 @@ const mutation hopper_mutations[] = {
     { "a mask by whole eights", K, "x / 8 * 2 + min(x % 8, 2)", "x / 8 * 2", 0, "pingpong" },
     { "a mask by pairs of columns", K, "min(x % 8, 2)", "min(x % 8, 1) * 2", 0, "pingpong" },
     { "a mask of no column is one of all", K, "n > 0 ? (1u", "n != 0 ? (1u", 0, "pingpong window" },
-    { "the second word of a mask is the first", "hide.cu", "bits_below(below_hi - 32 * word)", "bits_below(below_hi)", 0, "wide" },
+    { "the second word of a mask is the first", "hide.cu", "32 * word + bit < below_hi", "bit < below_hi", 0, "wide" },
     { "the second word of a left mask is the first", "hide.cu", "~bits_below(below_lo - 32 * word)", "~bits_below(below_lo)", 0, "wide" },
     { "columns of a thread's scores", "hide.cu", "block * BC + 2 * t;", "block * BC + t;", 0, "pingpong" },
     { "the mask of the block before", N, "$(score)($(next)$(with));", "$(score)(block$(with));", 0, "one pingpong away softmax window" },

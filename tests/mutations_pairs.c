@@ -127,7 +127,7 @@ static const mutation hopper[] = {
     { "the first key is hidden", H, "|| %s < %s\"", "|| %s <= %s\"", 0, "mixed_few " DECODES },
     { "bits: the last key is hidden", H, "$(pr.last_key(\"query\")) + 1 - first", "$(pr.last_key(\"query\")) - first", 0,
       "wgmma relative mixed" },
-    { "bits: the left edge is forgotten", H, "\" & ~bits_below(below_lo - 32 * word)\"", "\"\"", 0, "wgmma relative mixed" },
+    { "bits: the left edge is forgotten", H, " & ~bits_below(below_lo - 32 * word);", ";", 0, "wgmma relative mixed" },
     { "queries: the first is hidden", H, " - hi - 2 * t;", " - hi - 2 * t + 1;", 0, HOPPER_BWDS },
     { "queries: the last is hidden", H, " - lo - 2 * t;", " - lo - 2 * t - 1;", 0, HOPPER_BWDS },
 

@@ -206,34 +206,49 @@ static int stops(void *user, void *reserved)
     return fa_exiting() || ended_by(user);
 }
 
-/* NVRTC makes some of its objects in its first compilation, and has them destroyed at exit before all that was there until then. So the
- * first in this process is that of a kernel of one line, some 20 ms, under a guard. */
-#define FIRST "extern \"C\" __global__ void first(float *x) { x[threadIdx.x] *= 2; }"
-static void compile_first(const fa_nvrtc *n, const fa_compile_options *o)
+/* NVRTC makes some of its objects in its first compilation, the last where ptxas begins, and has them destroyed at exit before all that was
+ * there until then. So until one has succeeded a guard is beside those that are under way. It ends with the last of them. */
+typedef struct first_compilations {
+    __typeof__(nvrtcCompileProgram) *of; /* the library that was opened */
+    bool made;                           /* its objects */
+    int under_way;
+    fa_exit_guard guard;
+} first_compilations;
+static pthread_mutex_t first_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* NULL where no guard is needed, or of a ninth library. */
+static first_compilations *first_begin(const fa_nvrtc *n)
 {
     enum { MOST = 8 };
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    static __typeof__(nvrtcCompileProgram) *done[MOST]; /* of each library that was opened */
+    static first_compilations all[MOST];
     static int count;
-    nvrtcProgram program = NULL;
-    pthread_mutex_lock(&mutex);
+    first_compilations *f = NULL;
+    pthread_mutex_lock(&first_mutex);
     int i = 0;
-    while (i < count && done[i] != n->nvrtcCompileProgram)
+    while (i < count && all[i].of != n->nvrtcCompileProgram)
         i++;
-    if (i == count && count < MOST) {
-        if (n->nvrtcCreateProgram(&program, FIRST, "first.cu", 0, NULL, NULL) == NVRTC_SUCCESS) {
-            if (n->nvrtcSetFlowCallback)
-                n->nvrtcSetFlowCallback(program, stops, NULL);
-            fa_exit_guard guard;
-            fa_exit_guard_begin(&guard);
-            n->nvrtcCompileProgram(program, o->n, o->list);
-            fa_exit_guard_end(&guard);
-            n->nvrtcDestroyProgram(&program);
-        }
-        fa_exit_watch();
-        done[count++] = n->nvrtcCompileProgram;
+    if (i == count && count < MOST)
+        all[count++].of = n->nvrtcCompileProgram;
+    if (i < count && !all[i].made) {
+        f = &all[i];
+        if (f->under_way++ == 0)
+            fa_exit_guard_begin(&f->guard);
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&first_mutex);
+    return f;
+}
+
+static void first_end(first_compilations *f, bool succeeded)
+{
+    if (!f)
+        return;
+    pthread_mutex_lock(&first_mutex);
+    f->made |= succeeded;
+    if (--f->under_way == 0) {
+        fa_exit_guard_end(&f->guard);
+        fa_exit_watch();
+    }
+    pthread_mutex_unlock(&first_mutex);
 }
 
 /* Of one source: what all its programs share, and the results of each. */
@@ -325,9 +340,10 @@ static fa_status compile(fa_compiler *c, const fa_source *s, const char *arch, i
     out->key = key_of(n, &o, s, arch);
     snprintf(out->arch, sizeof out->arch, "%s", arch);
     out->ptx = kind & FA_IMAGE_PTX ? 1 : 0;
-    compile_first(n, &o);
+    first_compilations *first = first_begin(n);
     compilation j = { .nvrtc = n, .options = &o, .source = s, .arch = arch, .heeded = heeded };
     st = o.apart ? run_steps(&j, out) : run(&j, s->lined ? s->lined : s->text, out);
+    first_end(first, st == FA_OK);
     if (st != FA_OK)
         fa_entry_free(out);
     return st;

@@ -66,15 +66,17 @@ static void wait_for_others(void)
 void fa_exit_watch(void)
 {
     ready();
+    pthread_mutex_lock(&mutex); /* as fork() does: a child would find the lock of atexit() taken by a thread that it has not */
     atexit(wait_for_others);
+    pthread_mutex_unlock(&mutex);
 }
 
 static void *stay_last(void *user)
 {
     fa_exit_guard *g = user;
-    while (!atomic_load(&g->over)) {
+    for (long pause = 100000; !atomic_load(&g->over); pause += 400) { /* 0.1 ms */
         fa_exit_watch();
-        nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+        nanosleep(&(struct timespec){ .tv_nsec = pause }, NULL);
     }
     return NULL;
 }

@@ -336,7 +336,8 @@ return masked {
         or l.relative and p.score.slopes and "slopes" or "scores"
     end
     -- Fences before products list O and P but where machine code is the same without: a list is 1 to 3 % of what compiling takes.
-    l.fences_bare = (l.cuts == "joins" or l.cuts == "scores" or l.cuts == "held") and l.pingpong_products
+    local bare = { plain = true, joins = true, scores = true, held = true }
+    l.fences_bare = l.pingpong_products and bare[l.cuts] or false
     -- What passes before a tile's first block is compiled once under a program: short causal tiles lose a percent at d = 64.
     l.passes_once = l.cuts and p.score and p.score.has_score and l.masked and not l.q_lent or false
     -- Which rows are computed again their sums and maxima show, whatever V holds beside them.

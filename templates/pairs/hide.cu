@@ -86,9 +86,12 @@ const int below_hi = columns_below($(pr.last_key("query")) + 1 - first);
 const int below_lo = columns_below($(pr.first_key("query")) - first);
 //|       end
 //|       loops(of.words, true, function()
-//|         local front = (pr.left or pr.row_ends) and " & ~bits_below(below_lo - 32 * word)" or ""
-const u32 seen = bits_below(below_hi - 32 * word)$(front);
-//|         loops(of.inner, true, function() set(of, x, value, "i < NS && !(seen >> bit & 1)") end)
+//|         local seen = "32 * word + bit < below_hi"
+//|         if pr.left or pr.row_ends then
+//|           seen = "(seen >> bit & 1)"
+const u32 seen = bits_below(below_hi - 32 * word) & ~bits_below(below_lo - 32 * word);
+//|         end
+//|         loops(of.inner, true, function() set(of, x, value, ("i < NS && !(%s)"):format(seen)) end)
 //|       end)
 //|     end)
 //|   end
