@@ -1,6 +1,6 @@
 //| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.cuts? l.fades? l.grouped? l.held? l.o_in_q"
 //| needs "l.once? l.parts? l.passes_once l.pingpong l.q_lent l.reads_twice? l.relative l.reverses? l.skip_late l.split? l.staged?"
-//| needs "l.tanh_by_fma?"
+//| needs "l.one_text? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local of_slot = l.reverses and ", tiles.slot.at" or ""
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
@@ -458,6 +458,23 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         other_half(s);
       }
     };
+//|   elseif l.one_text then
+    auto raise_rows = [&](int block, bool whole$(l.held and ", const u32 (&held)[NS / 2]" or "")) {
+      float tops[2] = {-infinity(), -infinity()};
+//|   if l.cuts == "scores" then
+      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+//|   end
+//|   if l.held then
+      if (!whole) apply_mask(s, p, sequence$(pr.ends_argument), $(row), block, t);
+      raise_tops(s, tops, p, scored, $(row), block, t, held);
+//|   else
+      raise_tops(s, tops, p, sequence, scored, $(row), block, t, $(at), wg, whole);
+//|   end
+      float shift[2];
+      cut_maxima(tops, state, keep, shift, $(pr.unit_log2));
+#pragma unroll
+      for (int i = 0; i < NO; i++) o[i] *= keep[i / 2 % 2];
+    };
 //|   else
     auto cut_scores = [&](int block$(brought)) {
 //|   if l.cuts == "joins" then
@@ -487,7 +504,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     if (keys.loaded_hi >= keys.loaded_lo) {
 //| include "wgmma/hopper_prologue.cu"
 
-//| include(l.cuts and "wgmma/hopper_cut_loop.cu" or "wgmma/hopper_main_loop.cu")
+//| include(l.one_text and "wgmma/hopper_one_text.cu" or l.cuts and "wgmma/hopper_cut_loop.cu" or "wgmma/hopper_main_loop.cu")
 
 //| include "wgmma/hopper_epilogue.cu"
     }

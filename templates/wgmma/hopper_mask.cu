@@ -1,4 +1,4 @@
-//| needs "l.besides? l.cuts? l.fades? l.held? l.relative"
+//| needs "c.exp l.besides? l.cuts? l.fades? l.held? l.one_text? l.relative"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the mask, between S and the row maxima ----
 // How many of the columns 8n and 8n + 1 lie below x, no more than 0 where x is: a thread holds these of a row.
@@ -17,7 +17,10 @@ __device__ __forceinline__ void keep_ends(const Params &p, const Sequence &seque
 // Scores of keys that their query does not see become -inf. row: this thread's first, of the sequence. Of a row, bit 2n + e stands for
 // column 8n + 2t + e of the block.$(pr.keeps_ends and " ends: where the first and the last key lie that the thread's first row sees." or "")
 //| local scored = pr.ends_type
-//| if l.cuts == "tanh" then
+//| if l.one_text and not l.held then
+// NS: of a part, for whose t its first column counts, too.
+template <int NS>
+//| elseif l.cuts == "tanh" then
 // NS: of a half, for whose t its first column counts, too.
 template <int NS>
 //| end
@@ -45,6 +48,58 @@ template <bool CUT>
 __device__ __forceinline__ void apply_held(float (&s)[NS], const Params &p, const ScoreTile &scored, int row, int block, int t,
                                            const u32 (&held)[NS / 2]) {
 //|     indented(2, pr.apply_held, "s", "held")
+}
+//|   end
+//|   if l.one_text and l.held then
+// How large the scores of the rows are.
+__device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2], const Params &p, const ScoreTile &scored, int row, int block,
+                                           int t, const u32 (&held)[NS / 2]) {
+  constexpr bool CUT = false;
+  // Other registers, or what is computed of them here and of all blocks has a place before both.
+  u32 own[NS / 2];
+#pragma unroll
+  for (int i = 0; i < NS / 2; i++) own[i] = opaque(held[i]);
+//|     indented(2, pr.apply_held, "s", "own", "fmaxf")
+}
+//|   elseif l.one_text then
+//|     local tile = l.staged.tiles[1]
+//|     local at = "(2 * first + 8 * i + 2 * t) * 2"
+//|     local place = tile.swizzled and ("tile_place%d(tile_row + g + 8 * h, %s)"):format(tile.node, at)
+//|       or ("(tile_row + g + 8 * h) * %d + %s"):format(tile.pitch, at)
+//|     local least, floats = "0xfc00", "score_half((unsigned short)word), score_half((unsigned short)(word >> 16))"
+//|     if tile.of.bf16 then least, floats = "0xff80", "__uint_as_float(word << 16), __uint_as_float(word & 0xffff0000u)" end
+// What the mask hides becomes -inf in the stage, where whole is false. tops: what no score of a row is above, by its largest product and its
+// largest element that is seen.
+__device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2], const Params &p, const Sequence &sequence,
+                                           const ScoreTile &scored, int row, int block, int t, u32 stage, int wg, bool whole) {
+  const int g = threadIdx.x % 32 / 4, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
+  float most[2] = {-infinity(), -infinity()};
+#pragma unroll 1
+  for (int first = 0; first < NS; first += 8) {
+    float hidden[8] = {0.f, 0.f, 0.f, 0.f, 0.f, 0.f, 0.f, 0.f};
+    if (!whole) apply_mask(hidden, p, sequence$(pr.ends_argument), row, block, t + first);
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        const u32 at = stage + $(tile.at) + $(place), word = load_shared(at);
+        const float x[2] = {$(floats)}, *const beside = hidden + 4 * i + 2 * h;
+        most[h] = fmaxf(most[h], fmaxf(x[0] + beside[0], x[1] + beside[1]));  // NaN is passed over
+        store_shared(at, (beside[0] < 0.f ? $(least)u : word & 0xffffu) | (beside[1] < 0.f ? $(least)0000u : word & 0xffff0000u));
+      }
+  }
+  fence_async();
+  __syncwarp();
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    float top = -infinity();
+#pragma unroll
+    for (int n = 0; n < NS / 4; n++) top = fmaxf(top, fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+    // The weight of an only key is 1, which no bound gives: the row is computed again.
+    const int query = query_of(p, row + 8 * h);
+    const bool only = first_key(sequence, query) == last_key(sequence, query);
+    tops[h] = only ? 2 * FAR : score_pair_ahead<false>(p, scored, scored.h, row + 8 * h, block * BC + 2 * t, 0, top, most[h]);
+  }
 }
 //|   end
 //|   if l.besides and not l.cuts then
