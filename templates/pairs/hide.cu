@@ -79,6 +79,11 @@ const int query = min($(of.query), sequence.sq() - 1);
 //|       else
 const int query = $(of.query);
 //|       end
+//|       if pr.has_score and not pr.left and not pr.row_ends then  -- two instructions to compile for an element, not three
+const int hi = $(pr.last_key("query")) - first;
+//|         loops(of.columns, true, function() set({ at = of.score.at }, x, value, of.score.column .. " > hi") end)
+//|         return
+//|       end
 //|       if not pr.row_ends then
 const int below_hi = columns_below($(pr.last_key("query")) + 1 - first);
 //|       end

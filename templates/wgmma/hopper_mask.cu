@@ -63,7 +63,7 @@ __device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2
 }
 //|   elseif l.one_text then
 //|     local tile = l.staged.tiles[1]
-//|     local at = "(2 * first + 8 * i + 2 * t) * 2"
+//|     local at = "(2 * first + 2 * t) * 2"
 //|     local place = tile.swizzled and ("tile_place%d(tile_row + g + 8 * h, %s)"):format(tile.node, at)
 //|       or ("(tile_row + g + 8 * h) * %d + %s"):format(tile.pitch, at)
 //|     local least, floats = "0xfc00", "score_half((unsigned short)word), score_half((unsigned short)(word >> 16))"
@@ -75,18 +75,16 @@ __device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2
   const int g = threadIdx.x % 32 / 4, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
   float most[2] = {-infinity(), -infinity()};
 #pragma unroll 1
-  for (int first = 0; first < NS; first += 8) {
-    float hidden[8] = {0.f, 0.f, 0.f, 0.f, 0.f, 0.f, 0.f, 0.f};
+  for (int first = 0; first < NS; first += 4) {
+    float hidden[4] = {0.f, 0.f, 0.f, 0.f};
     if (!whole) apply_mask(hidden, p, sequence$(pr.ends_argument), row, block, t + first);
 #pragma unroll
-    for (int i = 0; i < 2; i++)
-#pragma unroll
-      for (int h = 0; h < 2; h++) {
-        const u32 at = stage + $(tile.at) + $(place), word = load_shared(at);
-        const float x[2] = {$(floats)}, *const beside = hidden + 4 * i + 2 * h;
-        most[h] = fmaxf(most[h], fmaxf(x[0] + beside[0], x[1] + beside[1]));  // NaN is passed over
-        store_shared(at, (beside[0] < 0.f ? $(least)u : word & 0xffffu) | (beside[1] < 0.f ? $(least)0000u : word & 0xffff0000u));
-      }
+    for (int h = 0; h < 2; h++) {
+      const u32 at = stage + $(tile.at) + $(place), word = load_shared(at);
+      const float x[2] = {$(floats)}, *const beside = hidden + 2 * h;
+      most[h] = fmaxf(most[h], fmaxf(x[0] + beside[0], x[1] + beside[1]));  // NaN is passed over
+      store_shared(at, (beside[0] < 0.f ? $(least)u : word & 0xffffu) | (beside[1] < 0.f ? $(least)0000u : word & 0xffff0000u));
+    }
   }
   fence_async();
   __syncwarp();
@@ -94,7 +92,7 @@ __device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2
   for (int h = 0; h < 2; h++) {
     float top = -infinity();
 #pragma unroll
-    for (int n = 0; n < NS / 4; n++) top = fmaxf(top, fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+    for (int n = 0; n < NS / 4; n += 4) top = fmaxf(top, fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
     // The weight of an only key is 1, which no bound gives: the row is computed again.
     const int query = query_of(p, row + 8 * h);
     const bool only = first_key(sequence, query) == last_key(sequence, query);
