@@ -52,6 +52,7 @@ $(line)
 //|   pr.ends_in_part = l.masks and program.solved_in_part and not pr.ends
 //|   pr.row_ends = pr.ends or pr.ends_in_part
 //|   pr.keeps_ends = pr.row_ends and l.row_ends -- which lie in shared memory
+//|   pr.by_columns = has_score and not pr.left and not pr.row_ends -- hidden pairs, in the layout wgmma
 //|   pr.ends_type, pr.ends_argument = pr.ends and ", const ScoreTile &scored" or "", pr.ends and ", scored" or ""
 //|   if pr.keeps_ends then pr.ends_type, pr.ends_argument = ", u32 ends", ", ends" end
 //|   -- Whether gradients of scores take another factor on their way to the product.
@@ -343,10 +344,9 @@ const u32 from$(n) = $(stage) + $(tile.at) + ($(row) + lane % 16) * $(tile.pitch
 const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + lane %% 16) * %d + "):format(row, tile.pitch) or "")lane / 16 * 16;
 //|     end
 //|   end
-//|   function pr.tile_at(tile, n, m)
-//|     m = m or "m"
-//|     if not tile.swizzled then return ("from%s + %s * 32"):format(n, m) end
-//|     return ("from%s + %s / 4 * %d + (%s %% 4 * 32 ^ turn%s)"):format(n, m, tile.box, m, n)
+//|   function pr.tile_at(tile, n)
+//|     if not tile.swizzled then return ("from%s + m * 32"):format(n) end
+//|     return ("from%s + m / 4 * %d + (m %% 4 * 32 ^ turn%s)"):format(n, tile.box, n)
 //|   end
 //|   -- Where a thread reads a line.
 //|   local function begin_line(line, stage, row)
@@ -373,9 +373,8 @@ $(x)[4 * $(n)] = here.x, $(x)[4 * $(n) + 1] = here.y, $(x)[4 * $(n) + 2] = above
 //|   -- The same of x, a tile in the layout wgmma, where arrays are in shared memory, the stage at `stage`. A warp's rows begin at `row`
 //|   -- of the tile.
 //|   -- beside: what all have in common is told there, where `far` says so.
-//|   -- tops: the function by which the scores raise tops[], and x stays, of a part from element `first` on.
-//|   function pr.apply_staged(x, stage, row, beside, tops)
-//|     local of, arguments, m = layouts.wgmma.score, {}, tops and "(m + first / 8)" or "m"
+//|   function pr.apply_staged(x, stage, row, beside)
+//|     local of, arguments = layouts.wgmma.score, {}
 //|     if l.staged.far and beside then
 if (__float_as_int(far.x) != 0) {  // one number for all pairs
   $(beside) = far.y * 1.44269504088896341f;
@@ -420,11 +419,11 @@ for (int m = 0; m < NS / 8; m++) {
 //|     for _, tile in ipairs(l.staged.tiles) do
 //|       local n = tile.node
 //|       if tile.of.wide then
-  const float2 v$(n)[4] = {load_shared_float2(from$(n) + $(m) * 64), load_shared_float2(from$(n) + $(m) * 64 + 32),
-                       load_shared_float2(from$(n) + $(m) * 64 + $(8 * tile.pitch)), load_shared_float2(from$(n) + $(m) * 64 + $(8 * tile.pitch + 32))};
+  const float2 v$(n)[4] = {load_shared_float2(from$(n) + m * 64), load_shared_float2(from$(n) + m * 64 + 32),
+                       load_shared_float2(from$(n) + m * 64 + $(8 * tile.pitch)), load_shared_float2(from$(n) + m * 64 + $(8 * tile.pitch + 32))};
 //|       else
   u32 v$(n)[4];
-  ldmatrix_x4(v$(n), $(pr.tile_at(tile, n, m)));
+  ldmatrix_x4(v$(n), $(pr.tile_at(tile, n)));
 //|       end
 //|     end
 //|     for _, line in ipairs(l.staged.lines) do
@@ -435,12 +434,11 @@ for (int m = 0; m < NS / 8; m++) {
 //|     indented(2, loops, { "int i = 0; i < 2; i++", "int e = 0; e < 2; e++", "int h = 0; h < 2; h++" }, true, function()
 const int n = 2 * m + i;
 //|       pr.own_row(of.row)
-//|       local score = ("score_pair_ahead<CUT>(p, scored, head, query, %s, %s, %s%s%s)"):format(of.key, of.column, x, of.at, ahead)
-$(tops and ("tops[h] = %s(tops[h], %s)"):format(tops, score) or x .. of.at .. " = " .. score);
+$(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.column), $(x)$(of.at)$(ahead));
 //|     end)
 }
 //|   end
-//|   -- The same of words that the thread has of the program's only array.
+//|   -- The same of words that the thread has of the program's only array. tops: they raise tops[] of their row, and x stays.
 //|   function pr.apply_held(x, held, tops)
 //|     local of, array = layouts.wgmma.score, program.arrays[1]
 //|     local value = array.bf16 and "__uint_as_float(e == 0 ? %s << 16 : %s & 0xffff0000u)"
@@ -449,7 +447,7 @@ $(tops and ("tops[h] = %s(tops[h], %s)"):format(tops, score) or x .. of.at .. " 
 //|     loops(of.loops, true, function()
 //|       pr.own_row(of.row)
 //|       local score = ("score_pair_ahead<CUT>(p, scored, head, query, %s, %s, %s%s, %s)"):format(of.key, of.column, x, of.at, value:format(word, word))
-$(tops and ("tops[h] = %s(tops[h], %s)"):format(tops, score) or x .. of.at .. " = " .. score);
+$(tops and ("tops[h] = fmaxf(tops[h], %s)"):format(score) or x .. of.at .. " = " .. score);
 //|     end)
 //|   end
 //|   -- Statements of a kernel's own where something is computed of each pair.

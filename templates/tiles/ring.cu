@@ -7,10 +7,8 @@ struct Ring {
 //| if p.score and p.score.has_score then  -- of two, half of what is to be compiled
     if (N == 2)
       at ^= 1, parity ^= at ^ 1;
-    else if (++at == N)
-      at = 0, parity ^= 1;
-//| else
-    if (++at == N) at = 0, parity ^= 1;
+    else
 //| end
+    if (++at == N) at = 0, parity ^= 1;
   }
 };

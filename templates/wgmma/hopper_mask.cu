@@ -1,11 +1,13 @@
-//| needs "c.exp l.besides? l.cuts? l.fades? l.held? l.one_text? l.relative"
+//| needs "l.besides? l.cuts? l.fades? l.held? l.one_text? l.relative"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the mask, between S and the row maxima ----
+//| if not pr.by_columns then
 // How many of the columns 8n and 8n + 1 lie below x, no more than 0 where x is: a thread holds these of a row.
 __device__ __forceinline__ int columns_below(int x) { return x / 8 * 2 + min(x % 8, 2); }
 // The lowest n bits, all or none where n is beyond.
 __device__ __forceinline__ u32 bits_below(int n) { return n >= 32 ? ~0u : n > 0 ? (1u << n) - 1 : 0; }
 
+//| end
 //| if pr.keeps_ends then
 // Where what a tile's rows see begins and ends is found once, and where few other registers are in use.
 // row: this thread's first, of the sequence; to: of the warp's first.
@@ -59,7 +61,7 @@ __device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2
   u32 own[NS / 2];
 #pragma unroll
   for (int i = 0; i < NS / 2; i++) own[i] = opaque(held[i]);
-//|     indented(2, pr.apply_held, "s", "own", "fmaxf")
+//|     indented(2, pr.apply_held, "s", "own", true)
 }
 //|   elseif l.one_text then
 //|     local tile = l.staged.tiles[1]
@@ -68,8 +70,9 @@ __device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2
 //|       or ("(tile_row + g + 8 * h) * %d + %s"):format(tile.pitch, at)
 //|     local least, floats = "0xfc00", "score_half((unsigned short)word), score_half((unsigned short)(word >> 16))"
 //|     if tile.of.bf16 then least, floats = "0xff80", "__uint_as_float(word << 16), __uint_as_float(word & 0xffff0000u)" end
-// What the mask hides becomes -inf in the stage, where whole is false. tops: what no score of a row is above, by its largest product and its
-// largest element that is seen.
+// What the mask hides becomes -inf in the stage, where whole is false. tops: about how large the scores of the rows are, by some of their
+// products and all elements that are seen. No other number would change what a row is: P may be far above or below 1, a sum that is
+// large moves m, and a row of a small one is computed again.
 __device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2], const Params &p, const Sequence &sequence,
                                            const ScoreTile &scored, int row, int block, int t, u32 stage, int wg, bool whole) {
   const int g = threadIdx.x % 32 / 4, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
@@ -93,9 +96,9 @@ __device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2
     float top = -infinity();
 #pragma unroll
     for (int n = 0; n < NS / 4; n += 4) top = fmaxf(top, fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
-    // The weight of an only key is 1, which no bound gives: the row is computed again.
+    // The weight of an only key is 1, which no estimate gives: the row is computed again.
     const int query = query_of(p, row + 8 * h);
-    const bool only = first_key(sequence, query) == last_key(sequence, query);
+    const bool only = $(pr.first_key("query")) == $(pr.last_key("query"));
     tops[h] = only ? 2 * FAR : score_pair_ahead<false>(p, scored, scored.h, row + 8 * h, block * BC + 2 * t, 0, top, most[h]);
   }
 }

@@ -117,7 +117,7 @@ __device__ __forceinline__ u32 tile_place$(of.node)(int i, int byte) {
 }
 //|   end
 __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
-//|   if tile.boxed then  -- what no box can hold is rare: short to compile
+//|   if tile.boxed then  -- what no box can hold is rare: short to compile, 16 bytes by 16 bytes
 //|     local own, n = ("i %% %d * %d"):format(chunks, 16 // size), 16 // size
 //|     local chunk = tile.swizzled and ("tile_place%d(r, own * %d)"):format(of.node, size) or ("r * %d + own * %d"):format(tile.pitch, size)
   ScoreTile here = scored;
@@ -158,7 +158,7 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
 //|     if not tile.swizzled then
     to += r * $(tile.pitch) + own * $(size);
 //|     end
-//|     if step and not tile.boxed then
+//|     if step then
     if (row + $(rows) <= scored.sq && key + BC <= scored.sk) {
       const $(type) *from = first + own + r * $(step);
 #pragma unroll 4
