@@ -216,7 +216,8 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       drop(a, p, (int)(tile.batch * p.hq) + tile.head, tile.row + row_in_tile(wg$(of_slot)) + warp_row + g, block, t);
     };
 //| end
-    RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
+//| local none = l.one_text and "-2 * FAR" or "-infinity()"  -- exponents are relative to m as it is there
+    RowState state[2] = {{$(none), 0.f}, {$(none), 0.f}};
     float keep[2];
 #pragma unroll
     for (int n = 0; n < NO; n++) o[n] = 0.f;
@@ -434,7 +435,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|     elseif l.cuts == "held" then
 //|       indented(6, pr.scoring_by, "whole", "s, p, scored, wg_row + warp_row + g, block, t, held", true, "apply_held")
 //|     else
-//|       if pr.staged then
+//|       if pr.staged and not l.one_text then
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
 //|       end
 //|       indented(6, pr.scoring_by, "whole", arguments, pr.reads_ahead or pr.staged)
@@ -461,9 +462,6 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|   elseif l.one_text then
     auto raise_rows = [&](int block, bool whole$(l.held and ", const u32 (&held)[NS / 2]" or "")) {
       float tops[2] = {-infinity(), -infinity()};
-//|   if l.cuts == "scores" then
-      mbarrier_wait(score_full(smem, stages.at), stages.parity);
-//|   end
 //|   if l.held then
       if (!whole) apply_mask(s, p, sequence$(pr.ends_argument), $(row), block, t);
       raise_tops(s, tops, p, scored, $(row), block, t, held);
@@ -472,6 +470,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|   end
       float shift[2];
       cut_maxima(tops, state, keep, shift, $(pr.unit_log2));
+      wgmma_wait<0>(o);
 #pragma unroll
       for (int i = 0; i < NO; i++) o[i] *= keep[i / 2 % 2];
     };

@@ -1,4 +1,4 @@
-//| needs "c.bc l.cuts? l.one_text?"
+//| needs "c.bc l.cuts?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a whole block of rows that all stay: no maxima, half of its exponentials while the P V before is under way ----
 //| -- What the blocks of a way need for that besides, and how the four at 4n become probabilities.
@@ -13,7 +13,7 @@
 //| elseif l.cuts == "tanh" then
 //|   with, four = "const TanhByFma &by", "exponentials(s, n, state, shift, by)"
 //| end
-//| local shift = (l.cuts == "tanh" or l.one_text) and "near_shift(state[%d].m)" or "state[%d].m" .. beside
+//| local shift = l.cuts == "tanh" and "near_shift(state[%d].m)" or "state[%d].m" .. beside
 //| if l.cuts == "joins" or l.cuts == "besides" then include "pairs/joined.cu" end
 //| if l.cuts == "tanh" then
 __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&state)[2], const float (&shift)[2], const TanhByFma &by) {

@@ -19,10 +19,7 @@ __device__ __forceinline__ void keep_ends(const Params &p, const Sequence &seque
 // Scores of keys that their query does not see become -inf. row: this thread's first, of the sequence. Of a row, bit 2n + e stands for
 // column 8n + 2t + e of the block.$(pr.keeps_ends and " ends: where the first and the last key lie that the thread's first row sees." or "")
 //| local scored = pr.ends_type
-//| if l.one_text and not l.held then
-// NS: of a part, for whose t its first column counts, too.
-template <int NS>
-//| elseif l.cuts == "tanh" then
+//| if l.cuts == "tanh" then
 // NS: of a half, for whose t its first column counts, too.
 template <int NS>
 //| end
@@ -65,41 +62,54 @@ __device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2
 }
 //|   elseif l.one_text then
 //|     local tile = l.staged.tiles[1]
-//|     local at = "(2 * first + 2 * t) * 2"
-//|     local place = tile.swizzled and ("tile_place%d(tile_row + g + 8 * h, %s)"):format(tile.node, at)
-//|       or ("(tile_row + g + 8 * h) * %d + %s"):format(tile.pitch, at)
-//|     local least, floats = "0xfc00", "score_half((unsigned short)word), score_half((unsigned short)(word >> 16))"
-//|     if tile.of.bf16 then least, floats = "0xff80", "__uint_as_float(word << 16), __uint_as_float(word & 0xffff0000u)" end
+//|     local type, least = tile.of.bf16 and "bf16x2" or "f16x2", tile.of.bf16 and "0xff80" or "0xfc00"
+//|     local floats = tile.of.bf16 and "__uint_as_float(%s << 16), __uint_as_float(%s & 0xffff0000u)"
+//|       or "score_half((unsigned short)%s), score_half((unsigned short)(%s >> 16))"
+//|     local place = tile.swizzled and ("tile_place%d(tile_row + r, c * 16)"):format(tile.node) or ("(tile_row + r) * %d + c * 16"):format(tile.pitch)
+// Two elements: the larger ones, NaN passed over.
+__device__ __forceinline__ u32 max_two(u32 x, u32 y) {
+  u32 r;
+  asm("max.$(type) %0, %1, %2;" : "=r"(r) : "r"(x), "r"(y));
+  return r;
+}
 // What the mask hides becomes -inf in the stage, where whole is false. tops: about how large the scores of the rows are, by some of their
 // products and all elements that are seen. No other number would change what a row is: P may be far above or below 1, a sum that is
 // large moves m, and a row of a small one is computed again.
 __device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2], const Params &p, const Sequence &sequence,
                                            const ScoreTile &scored, int row, int block, int t, u32 stage, int wg, bool whole) {
-  const int g = threadIdx.x % 32 / 4, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
-  float most[2] = {-infinity(), -infinity()};
+  const int lane = threadIdx.x % 32, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
+  if (!whole) {  // two lanes to a row, 16 bytes each
+    const int r = lane / 2, query = query_of(p, row - lane / 4 + r), hi = $(pr.last_key("query")) - block * BC;
 #pragma unroll 1
-  for (int first = 0; first < NS; first += 4) {
-    float hidden[4] = {0.f, 0.f, 0.f, 0.f};
-    if (!whole) apply_mask(hidden, p, sequence$(pr.ends_argument), row, block, t + first);
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-      const u32 at = stage + $(tile.at) + $(place), word = load_shared(at);
-      const float x[2] = {$(floats)}, *const beside = hidden + 2 * h;
-      most[h] = fmaxf(most[h], fmaxf(x[0] + beside[0], x[1] + beside[1]));  // NaN is passed over
-      store_shared(at, (beside[0] < 0.f ? $(least)u : word & 0xffffu) | (beside[1] < 0.f ? $(least)0000u : word & 0xffff0000u));
+    for (int c = max(hi + 1, 0) / 8 + lane % 2; c < BC / 8; c += 2) {
+      const u32 at = stage + $(tile.at) + $(place);
+      if (c * 8 > hi)
+        store_shared(at, uint4{$(least)$(least:sub(3))u, $(least)$(least:sub(3))u, $(least)$(least:sub(3))u, $(least)$(least:sub(3))u});
+      else
+#pragma unroll 1
+        for (int e = hi + 1 - c * 8; e < 8; e++) store_shared(at + e * 2, (u16)$(least));
     }
+    fence_async();
+    __syncwarp();
   }
-  fence_async();
-  __syncwarp();
+//|     indented(2, pr.tile_from, tile, "stage", "tile_row", tile.node)
+  u32 most[2] = {$(least)$(least:sub(3))u, $(least)$(least:sub(3))u};
+#pragma unroll 1
+  for (int m = 0; m < NS / 8; m++) {
+    u32 v[4];
+    ldmatrix_x4(v, $(pr.tile_at(tile, tile.node)));
+    most[0] = max_two(most[0], max_two(v[0], v[2])), most[1] = max_two(most[1], max_two(v[1], v[3]));
+  }
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     float top = -infinity();
 #pragma unroll
-    for (int n = 0; n < NS / 4; n += 4) top = fmaxf(top, fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+    for (int n = 0; n < NS / 4; n += 8) top = fmaxf(top, fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
     // The weight of an only key is 1, which no estimate gives: the row is computed again.
     const int query = query_of(p, row + 8 * h);
     const bool only = $(pr.first_key("query")) == $(pr.last_key("query"));
-    tops[h] = only ? 2 * FAR : score_pair_ahead<false>(p, scored, scored.h, row + 8 * h, block * BC + 2 * t, 0, top, most[h]);
+    const float x[2] = {$(floats:format("most[h]", "most[h]"))};
+    tops[h] = only ? 2 * FAR : score_pair_ahead<false>(p, scored, scored.h, row + 8 * h, block * BC + 2 * t, 0, top, fmaxf(x[0], x[1]));
   }
 }
 //|   end

@@ -9,8 +9,10 @@
 //| end
       for (int gives = 32;; gives = 0) {  // the lane that gives V of the block before back: a first block has none
         const bool whole = is_whole(block);
+//| if not l.held then
+        mbarrier_wait(score_full(smem, stages.at), stages.parity);
+//| end
         if (!(whole && all_stay(state))) {
-          wgmma_wait<0>(o);
           raise_rows(block, whole$(brings));
         }
         make_scores(block, true$(brings));
