@@ -65,7 +65,7 @@ __device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2
 //|     local type, least = tile.of.bf16 and "bf16x2" or "f16x2", tile.of.bf16 and "0xff80" or "0xfc00"
 //|     local floats = tile.of.bf16 and "__uint_as_float(%s << 16), __uint_as_float(%s & 0xffff0000u)"
 //|       or "score_half((unsigned short)%s), score_half((unsigned short)(%s >> 16))"
-//|     local place = tile.swizzled and ("tile_place%d(tile_row + r, c * 16)"):format(tile.node) or ("(tile_row + r) * %d + c * 16"):format(tile.pitch)
+//|     local place = tile.swizzled and ("tile_place%d(tile_row + r, c * 4)"):format(tile.node) or ("(tile_row + r) * %d + c * 4"):format(tile.pitch)
 // Two elements: the larger ones, NaN passed over.
 __device__ __forceinline__ u32 max_two(u32 x, u32 y) {
   u32 r;
@@ -78,16 +78,13 @@ __device__ __forceinline__ u32 max_two(u32 x, u32 y) {
 __device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2], const Params &p, const Sequence &sequence,
                                            const ScoreTile &scored, int row, int block, int t, u32 stage, int wg, bool whole) {
   const int lane = threadIdx.x % 32, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
-  if (!whole) {  // two lanes to a row, 16 bytes each
+  if (!whole) {  // two lanes to a row, a word each
     const int r = lane / 2, query = query_of(p, row - lane / 4 + r), hi = $(pr.last_key("query")) - block * BC;
 #pragma unroll 1
-    for (int c = max(hi + 1, 0) / 8 + lane % 2; c < BC / 8; c += 2) {
+    for (int c = max(hi + 1, 0) / 2 + lane % 2; c < BC / 2; c += 2) {
       const u32 at = stage + $(tile.at) + $(place);
-      if (c * 8 > hi)
-        store_shared(at, uint4{$(least)$(least:sub(3))u, $(least)$(least:sub(3))u, $(least)$(least:sub(3))u, $(least)$(least:sub(3))u});
-      else
-#pragma unroll 1
-        for (int e = hi + 1 - c * 8; e < 8; e++) store_shared(at + e * 2, (u16)$(least));
+      store_shared(at + 2, (u16)$(least));
+      if (c * 2 > hi) store_shared(at, (u16)$(least));
     }
     fence_async();
     __syncwarp();
