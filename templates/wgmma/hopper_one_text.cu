@@ -1,4 +1,4 @@
-//| needs "l.cuts l.fences_bare? l.held? l.pingpong_products l.q_lent l.q_soon?"
+//| needs "l.cuts l.fences_bare? l.held? l.last_in_loop? l.pingpong_products l.q_lent l.q_soon?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local unit, brings = pr.unit_log2, l.held and ", held" or ""
       // A block that is cut, the first of a tile, and one whose rows may move are whole ones but for what comes first: hidden products, the
@@ -25,28 +25,48 @@
 //| if l.q_lent then
         if (owed) return_q(), owed = false;
 //| end
+//| if l.last_in_loop then
+        // The last P V is issued here, too, beside products of Q and V that nobody reads: a branch around them would have each waited for.
+        const bool more = block > keys.last;
+        if (more) {
+          mbarrier_wait(k_full(smem, k.at), k.parity);
+//|   if l.pingpong_products then
+          pingpong_wait(wg);
+//|   end
+        } else
+          mbarrier_wait(v_full(smem, v.at), v.parity);
+//| else
         if (block <= keys.last) break;
         mbarrier_wait(k_full(smem, k.at), k.parity);
-//| if l.pingpong_products then
+//|   if l.pingpong_products then
         pingpong_wait(wg);
+//|   end
 //| end
         wgmma_fence($(l.fences_bare and "" or "o, a"));
-        issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
+//| local or_v = l.last_in_loop and ("more ? %s : smem + SMEM_V + v.at * V_TILE") or "%s"
+        issue_scores(s, q_tile, $(or_v:format("smem + SMEM_K + k.at * K_TILE")));
         wgmma_commit();
         mbarrier_wait(v_full(smem, v.at), v.parity);
         wgmma_fence();
         issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
         wgmma_commit();
 //| if l.pingpong_products then
-        pingpong_pass(wg);
+        $(l.last_in_loop and "if (more) " or "")pingpong_pass(wg);
 //| end
+//| if not l.last_in_loop then
         v.next();
         block--;
+//| end
 //| indented(8, pr.reading, "read(block);")
 //| if l.held then
         hold_next(held);
 //| end
         wgmma_wait<1>(s);
+//| if l.last_in_loop then
+        if (!more) break;
+        v.next();
+        block--;
+//| end
         release_k();
 //| if l.q_soon then
         if (lane == 0 && block == keys.last) mbarrier_arrive(q_empty(smem, q.at, wg));
