@@ -4,6 +4,7 @@
 #include "gen/text.h"
 #include "limits.h"
 #include <locale.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,6 +130,15 @@ static double decimal(const char *s, int n)
     return strtod(text, NULL);
 }
 
+/* Whether all of its digits, but for an exponent's, are 0. */
+static bool is_zero(const char *s, int n)
+{
+    for (int i = 0; i < n && s[i] != 'e' && s[i] != 'E'; i++)
+        if (is_digit(s[i]) && s[i] != '0')
+            return false;
+    return true;
+}
+
 static fa_status number(fa_score_lexer *l, fa_score_token *t)
 {
     bool hex = peek(l, 0) == '0' && (peek(l, 1) == 'x' || peek(l, 1) == 'X'), whole = true, digits = false;
@@ -160,6 +170,10 @@ static fa_status number(fa_score_lexer *l, fa_score_token *t)
     t->n = n;
     if (whole && t->value > INT32_MAX)
         return fa_score_fail(l->name, l->at, "the integer %.*s is beyond int32; accepted: at most 2147483647, or a number with a fraction",
+                             n, l->s);
+    /* Kernels have numbers of fp32: one that is infinite there, or 0, is not what was written. */
+    if (isinf((float)t->value) || (t->value == 0 ? !is_zero(l->s, n) : (float)t->value == 0))
+        return fa_score_fail(l->name, l->at, "the number %.*s is none of fp32; accepted: 0, 1.5e-45 to 3.4e38, or huge, which is infinite",
                              n, l->s);
     return FA_OK;
 }
