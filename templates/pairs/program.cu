@@ -446,7 +446,8 @@ $(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.col
 //|     local word = held .. "[2 * n + h]"
 //|     loops(of.loops, true, function()
 //|       pr.own_row(of.row)
-//|       local score = ("score_pair_ahead<CUT>(p, scored, head, query, %s, %s, %s%s, %s)"):format(of.key, of.column, x, of.at, value:format(word, word))
+//|       local score = ("score_pair_ahead<CUT>(p, scored, head, query, %s, %s, %s%s, "):format(of.key, of.column, x, of.at)
+//|       score = score .. value:format(word, word) .. ")"
 $(tops and ("tops[h] = fmaxf(tops[h], %s)"):format(score) or x .. of.at .. " = " .. score);
 //|     end)
 //|   end

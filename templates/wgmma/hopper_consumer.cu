@@ -58,6 +58,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
   };
 //| end
 
+//| if l.cuts == "joins" then
+  const u32 joins = opaque(join_at(0, wg));  // where in a stage this thread reads
+//| end
 //| if pr.brings_mask then
   Ring<STAGES_MASK> masks;
   auto release_mask = [&] {
@@ -394,7 +397,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     // Of a block, while its products are on their way: where what is added to exponents lies.
     auto join = [&](int block) {
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
-      return join_at($(stage), wg);
+      return $(stage) + joins;
     };
 //| end
 //| if l.begins then

@@ -51,8 +51,8 @@ __device__ __forceinline__ void apply_held(float (&s)[NS], const Params &p, cons
 //|   end
 //|   if l.one_text and l.held then
 // How large the scores of the rows are.
-__device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2], const Params &p, const ScoreTile &scored, int row, int block,
-                                           int t, const u32 (&held)[NS / 2]) {
+__device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2], const Params &p, const ScoreTile &scored, int row,
+                                           int block, int t, const u32 (&held)[NS / 2]) {
   constexpr bool CUT = false;
   // Other registers, or what is computed of them here and of all blocks has a place before both.
   u32 own[NS / 2];
@@ -65,7 +65,8 @@ __device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2
 //|     local type, least = tile.of.bf16 and "bf16x2" or "f16x2", tile.of.bf16 and "0xff80" or "0xfc00"
 //|     local floats = tile.of.bf16 and "__uint_as_float(%s << 16), __uint_as_float(%s & 0xffff0000u)"
 //|       or "score_half((unsigned short)%s), score_half((unsigned short)(%s >> 16))"
-//|     local place = tile.swizzled and ("tile_place%d(tile_row + r, c * 4)"):format(tile.node) or ("(tile_row + r) * %d + c * 4"):format(tile.pitch)
+//|     local place = ("(tile_row + r) * %d + c * 4"):format(tile.pitch)
+//|     if tile.swizzled then place = ("tile_place%d(tile_row + r, c * 4)"):format(tile.node) end
 // Two elements: the larger ones, NaN passed over.
 __device__ __forceinline__ u32 max_two(u32 x, u32 y) {
   u32 r;

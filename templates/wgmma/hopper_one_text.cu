@@ -26,7 +26,7 @@
         if (owed) return_q(), owed = false;
 //| end
 //| if l.last_in_loop then
-        // The last P V is issued here, too, beside products of Q and V that nobody reads: a branch around them would have each waited for.
+        // The last P V is issued here, too, beside products of Q and V that are not read: a branch around them would have each waited for.
         const bool more = block > keys.last;
         if (more) {
           mbarrier_wait(k_full(smem, k.at), k.parity);

@@ -119,7 +119,8 @@ __device__ __forceinline__ u32 tile_place$(of.node)(int i, int byte) {
 __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
 //|   if tile.boxed then  -- what no box can hold is rare: short to compile, 16 bytes by 16 bytes
 //|     local own, n = ("i %% %d * %d"):format(chunks, 16 // size), 16 // size
-//|     local chunk = tile.swizzled and ("tile_place%d(r, own * %d)"):format(of.node, size) or ("r * %d + own * %d"):format(tile.pitch, size)
+//|     local chunk = ("r * %d + own * %d"):format(tile.pitch, size)
+//|     if tile.swizzled then chunk = ("tile_place%d(r, own * %d)"):format(of.node, size) end
   ScoreTile here = scored;
   here.b = opaque(here.b), here.h = opaque(here.h);
 #pragma unroll 1
