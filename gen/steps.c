@@ -42,7 +42,7 @@ static void read_boxes(lua_State *L, const fa_lua_args *fr, const fa_family *f, 
 static void read_together(lua_State *L, const fa_lua_args *fr, const fa_family *f, const char *of, fa_map *m)
 {
     const fa_operand *o = &f->operation->operand[m->operand];
-    int64_t width = fa_sizes_of(fr->problem, 0).of[o->extent[3]], row = fa_problem_row_bytes(fa_operand_dtype(o, fr->problem), (int32_t)width);
+    int64_t row = fa_sizes_of(fr->problem, 0).of[o->extent[3]] * fa_operand_bytes(o, fr->problem); /* blocks, and bytes of one */
     if (m->together < 2 || m->together * row % TMA_UNIT || m->together * row > m->cols * PIECE)
         luaL_error(L, "templates/%s: together of %s is %d, with cols of %d pieces of %d bytes; accepted: 0, or from 2 on as many rows of %d "
                    "bytes as have room there, a multiple of %d bytes", f->file, of, m->together, m->cols, PIECE, (int)row, TMA_UNIT);

@@ -12,7 +12,9 @@ static fa_status render(const char *more, const char *problem, const char *arch,
     fa_problem p;
     fa_config c;
     toy_dir(dir, "extern \"C\" __global__ void toy() {}\n");
-    snprintf(lua, sizeof lua, "%.*s%s, %s%s", (int)(at - toy_lua), toy_lua, step, more, at + strlen(step));
+    const char *fields = strstr(toy_lua, "return {") + strlen("return {");
+    snprintf(lua, sizeof lua, "%.*s formats = \"q8_0\",%.*s%s, %s%s", (int)(fields - toy_lua), toy_lua, (int)(at - fields), fields, step,
+             more, at + strlen(step));
     toy_write(dir, "toy.lua", lua);
     *out = (fa_source){ 0 };
     cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());

@@ -231,7 +231,7 @@ static bool together_fits(const fa_map *m, const fa_call *c)
     const fa_operand *o = &c->op->operand[m->operand];
     tensor t = tensor_of(c, m->operand, &c->problem);
     int64_t bytes = fa_operand_bytes(o, &c->problem);
-    return !is_empty(&t, c) && t.ptr % TMA_UNIT == 0 && t.stride[1] * bytes == fa_problem_row_bytes(t.dtype, t.width) &&
+    return !is_empty(&t, c) && t.ptr % TMA_UNIT == 0 && t.stride[1] == t.width &&
            t.size[1] % m->together == 0 && (t.size[0] <= 1 || fa_map_stride_fits(t.stride[0] * bytes)) &&
            (t.size[2] <= 1 || fa_map_stride_fits(t.stride[2] * bytes));
 }
@@ -245,7 +245,7 @@ static void describe_together(recipe *r, const cu_driver *d, const fa_map *m, co
     *r = (recipe){ .driver = d, .address = t.ptr, .rank = 4, .type = CU_TENSOR_MAP_DATA_TYPE_INT64 };
     if (keys_are_known(&t, c))
         r->address += (uint64_t)(t.stride[0] * bytes) * (uint64_t)first_row(a, true);
-    const dimension all[RANK_MAX] = { { t.size[1] * fa_problem_row_bytes(t.dtype, t.width) / PIECE, 1, m->cols },
+    const dimension all[RANK_MAX] = { { t.size[1] * t.width * bytes / PIECE, 1, m->cols },
                                       { rows_of(&t, c), t.stride[0] * bytes / PIECE, m->rows },
                                       { 1, 0, 1 },
                                       { t.size[2], t.stride[2] * bytes / PIECE, 1 } };
