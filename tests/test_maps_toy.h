@@ -28,7 +28,7 @@ static const char lua[] =
     "    if c.kind == 6 then return step { pdl = 1 } end\n"
     "    if c.kind == 10 then return step { keys_most = 256 } end\n"
     "    if c.kind == 11 then return step { maps = { { tensor = \"k\", cols = 36, rows = 16, together = 4 },\n"
-    "      { tensor = \"v\", cols = 36, rows = 16, together = 2 } } } end\n"
+    "      { tensor = \"v\", cols = 36, rows = 16, together = 4 } } } end\n"
     "    if c.kind == 7 then return step { pdl = 1, cluster = 2 } end\n"
     "    if c.kind == 8 then return step { maps = { { tensor = \"k\", cols = 16, rows = 24, swizzle = 32, boxes = 4 } } } end\n"
     "    if c.kind == 9 then return step { maps = { { tensor = \"q\", cols = 64, rows = 32 },\n"
