@@ -160,7 +160,7 @@ const mutation low_mutations[] = {
       "asm volatile(\"bar.sync %0, %1;\" ::\"r\"(group % GROUPS + 1), \"n\"(HEADS * GROUP_THREADS) : \"memory\");", "__syncwarp();", 0,
       "side_by_side rows_apart side_pages" },
     { "O goes where others still read keys", "decode_kernel.cu",
-      "asm volatile(\"bar.sync %0, %1;\" ::\"r\"(key_group + 1), \"n\"(HEADS * GROUP_THREADS) : \"memory\");", "__syncwarp();", 0,
+      "asm volatile(\"bar.sync %0, %1;\" ::\"r\"(key_group + 1), \"n\"(HEADS * GROUP_THREADS) : \"memory\");", "__syncwarp();", 1,
       "overlaid" },
     { "heads have the first one's scales of tokens", F, "side * 4 - (side * K_BYTES & -16)", "-(side * K_BYTES & -16)", 0, "side_pages" },
     { "scales side by side are those of the page's first tokens", L, "from += (u32)page * page_stride + token * stride;",
