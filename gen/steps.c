@@ -44,8 +44,10 @@ static void read_together(lua_State *L, const fa_lua_args *fr, const fa_family *
     const fa_operand *o = &f->operation->operand[m->operand];
     int64_t row = fa_sizes_of(fr->problem, 0).of[o->extent[3]] * fa_operand_bytes(o, fr->problem); /* blocks, and bytes of one */
     if (m->together < 2 || m->together * row % TMA_UNIT || m->together * row > m->cols * PIECE)
-        luaL_error(L, "templates/%s: together of %s is %d, with cols of %d pieces of %d bytes; accepted: 0, or from 2 on as many rows of %d "
-                   "bytes as have room there, a multiple of %d bytes", f->file, of, m->together, m->cols, PIECE, (int)row, TMA_UNIT);
+        luaL_error(L,
+                   "templates/%s: together of %s is %d, with cols of %d pieces of %d bytes; accepted: 0, or from 2 on as many rows of %d "
+                   "bytes as have room there, a multiple of %d bytes",
+                   f->file, of, m->together, m->cols, PIECE, (int)row, TMA_UNIT);
     if (m->swizzle || m->boxes)
         luaL_error(L, "templates/%s: swizzle of %s is %d and boxes is %d; accepted with together: 0", f->file, of, m->swizzle, m->boxes);
 }
@@ -89,8 +91,8 @@ static void read_map(lua_State *L, const fa_lua_args *fr, const fa_family *f, co
     char of[64];
     snprintf(of, sizeof of, "map %d of step %s", i, s->entry);
     if (!lua_istable(L, -1))
-        luaL_error(L, "templates/%s: %s is a %s; accepted: { tensor =, cols =, rows =, swizzle =, boxes =, together = }",
-                   f->file, of, luaL_typename(L, -1));
+        luaL_error(L, "templates/%s: %s is a %s; accepted: { tensor =, cols =, rows =, swizzle =, boxes =, together = }", f->file, of,
+                   luaL_typename(L, -1));
     bool array = lua_getfield(L, -1, "array") != LUA_TNIL;
     lua_pop(L, 1);
     *m = (fa_map){ .array = 0 };

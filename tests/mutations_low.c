@@ -206,7 +206,8 @@ const mutation low_mutations[] = {
     { "in pieces: all clear the first head's rows", "decode_kernel.cu", "side * V_BYTES + i % WORDS * 4), \"r\"(0)",
       "0 * V_BYTES + i % WORDS * 4), \"r\"(0)", 0, "pieces pieces_pages" },
     { "in pieces: nobody waits for what others clear", "decode_kernel.cu",
-      "  fence_async();  // the buffer is the copy engine's again\n  asm volatile(\"bar.sync %0, %1;\" ::\"r\"(key_group + 1), \"n\"(HEADS * "
+      "  fence_async();  // the buffer is the copy engine's again\n  asm volatile(\"bar.sync %0, %1;\" ::\"r\"(key_group + 1), \"n\"(HEADS "
+      "* "
       "GROUP_THREADS) : \"memory\");",
       "  fence_async();", 0, "pieces pieces_pages" },
     { "in pieces: the copy engine is not told of what was cleared", "decode_kernel.cu",

@@ -204,8 +204,11 @@ Test(runtime_maps, heads_together)
     SAME(&l.map[0], "tokens apart", 0x200000000, ROW(34, 256, 1, 2), ROW(34 * 32, 34 * 32, 34 * 9600));
     /* What no map holds: the kernel's boxed is 0, and nothing is encoded. */
     static const fake_map nothing;
-    const fa_tensor none[] = { { (char *)AT(2) + 4, 2048, 8, 2 }, { AT(2), 256 * 16, 16, 4 }, { AT(2), 256 * 10, 10, 2 },
-                               { AT(2), 2050, 8, 2 },             { AT(2), 2 * 256, 2, 512 } };
+    const fa_tensor none[] = { { (char *)AT(2) + 4, 2048, 8, 2 },
+                               { AT(2), 256 * 16, 16, 4 },
+                               { AT(2), 256 * 10, 10, 2 },
+                               { AT(2), 2050, 8, 2 },
+                               { AT(2), 2 * 256, 2, 512 } };
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
         a.k = none[i];
         long before = fake_calls("cuTensorMapEncodeTiled");

@@ -231,9 +231,8 @@ static bool together_fits(const fa_map *m, const fa_call *c)
     const fa_operand *o = &c->op->operand[m->operand];
     tensor t = tensor_of(c, m->operand, &c->problem);
     int64_t bytes = fa_operand_bytes(o, &c->problem);
-    return !is_empty(&t, c) && t.ptr % TMA_UNIT == 0 && t.stride[1] == t.width &&
-           t.size[1] % m->together == 0 && (t.size[0] <= 1 || fa_map_stride_fits(t.stride[0] * bytes)) &&
-           (t.size[2] <= 1 || fa_map_stride_fits(t.stride[2] * bytes));
+    return !is_empty(&t, c) && t.ptr % TMA_UNIT == 0 && t.stride[1] == t.width && t.size[1] % m->together == 0 &&
+           (t.size[0] <= 1 || fa_map_stride_fits(t.stride[0] * bytes)) && (t.size[2] <= 1 || fa_map_stride_fits(t.stride[2] * bytes));
 }
 
 /* Of rank 4 as others are: pieces of a token's row of all heads, sequence, one head, batch. */
@@ -253,7 +252,10 @@ static void describe_together(recipe *r, const cu_driver *d, const fa_map *m, co
 }
 
 /* A map that a launch may do without. */
-static bool is_optional(const fa_map *m) { return m->array || m->together; }
+static bool is_optional(const fa_map *m)
+{
+    return m->array || m->together;
+}
 
 bool fa_maps_boxed(const fa_step *s, const fa_call *c)
 {
