@@ -132,7 +132,6 @@ static const mutation mutations[] = {
       "if (++head == p.group) head = 0, from += p.q_ss - p.group * p.q_sh;", "head++;", 0, "apart" },
     { "Q is copied over what a warp still reads", C, "if (!fresh) named_wait(9, 128 * CONSUMERS);", "", 0, "held_few" },
     { "Q is copied over what a warp still reads, halves", C, "named_wait(ALL_SCORED, 128 * CONSUMERS);", "", 0, "halves_few" },
-    { "nobody asks for Q after a tile without keys", C, "fresh = last < 0;", "fresh = false;", 0, "halves_keyless" },
     { "blocks that parts do not share evenly are left out", "ranges.cu", " + left * (where.part + 1) / parts) - 1", ") - 1", 0,
       "mla_parts" },
     { "sequences past the first 32 are those again", "varlen_order.cu", "gather(__shfl_sync(~0u, lanes.number, 31) + 1)",
