@@ -53,6 +53,7 @@ def wide():
             head = f"-d {d} -t {('bf16', 'fp16')[i]} -c {HALVES.format(cluster)}"
             yield f"{head} --mask none,causal -n {130 + 170 * i},{301 - 37 * i} -H 24 --kv-heads {6 * (i + 1)} -b 2"
             yield f"{head} --mask causal -n {300 + i} --sk {170 + 400 * i} -H 40"
+            yield f"{head} --mask causal -n 700 --sk 30 -H 40 --kv-heads 1 -b 30"  # tiles with keys after some without
             yield f"{head} --window {100 + 90 * i},{3 * i} -n {500 + i} -H 12"
             yield f"{head} --mask none,causal -n {140 + i} --sk {2900 + 171 * i} -H 2"
             yield f"{head} --mask causal -n 260 -H 30 --score softcap:30"

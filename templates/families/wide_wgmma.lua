@@ -203,7 +203,7 @@ local rows = {
     -- Two blocks that share halves, under a diagonal: 1.0 to 1.25 of the rate of whole blocks of keys at d = 384 and 512 on an H200, of 600
     -- rows and more. What they read and write takes less of shared memory's time than by count.
     local sharing = l.halves and c.cluster > 1 and edges.grow(p)
-    if sharing then clock = 1.22 end
+    if sharing then clock = 1.28 end
     return {
       rows = c.br * (near(c) and 1 or c.cluster), cols = c.bc * (near(c) and c.cluster or 1), group = near(c) and 0 or c.br,
       matrix_flops = 2 * (round_up(p.d, 16) + columns),

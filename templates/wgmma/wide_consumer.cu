@@ -10,6 +10,8 @@ constexpr bool EARLY = $(not l.v_in_k and "true" or "STAGES_K > 2");
 constexpr int OVERLAP = 2 * NO * CONSUMERS - COLUMNS;  // columns that both warpgroups sum up, and the first stores
 
 //| if l.halves then
+constexpr int FIRST_SCORED = 10, ALL_SCORED = 11;  // barriers of a tile: S of the first block is there, and S of all
+
 template <int N>
 struct Count {
   static constexpr int value = N;
@@ -58,16 +60,17 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
   };
   TileQueue tiles;
   Tile where;
-  bool fresh = true;  // no tile yet has read Q
+  bool fresh = true;  // $(l.halves and "nobody has asked for Q of the tile at hand" or "no tile yet has read Q")
 //| if l.halves then
-  // Q of a tile is on its way, when all warps have read the one before, and the last P, which has the place of its last box.
-  auto ask_queries = [&](Tile of, const Sequence &sequence) {
-    if (!fresh) named_wait(9, 128 * CONSUMERS);
-    fresh = false;
+  // Rows of Q of a tile are on their way, so many from `first` on. All warps have read those before, and the last P, which has the place of
+  // the last box.
+  auto ask_queries = [&](Tile of, int first, int rows) {
 //|   if c.cluster > 1 then
     of.row += row_in_tile(0);
 //|   end
-    copy_queries(p, sequence, of, smem, (wg * 4 + warp) * 8, lane);
+    const Sequence sequence = sequence_of(p, of.batch);
+#pragma unroll 1
+    for (int r = 0; r < rows; r += 8) copy_queries(p, sequence, of, smem, first + r, lane);
     cp_async_commit();
   };
 //| end
@@ -165,7 +168,10 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       const u32 q_tile = smem;
       int block = keys.loaded_hi;
 //| if l.halves then
-      if (fresh) ask_queries(where, sequence);
+      if (fresh) {
+        named_wait(9, 128 * CONSUMERS);
+        ask_queries(where, (wg * 4 + warp) * 8, 8);
+      }
 //| else
       // The Q before is read by all warps: those of other rows may be as many blocks behind as there are buffers of K.
       if (!fresh) named_wait(9, 128 * CONSUMERS);
@@ -260,6 +266,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         begin(0);
 //| if l.halves then
         end_scores(0, Count<0>());
+        if (block > keys.loaded_lo) named_arrive(FIRST_SCORED, 128 * CONSUMERS);
 //| else
         wgmma_wait<0>(s);
 //|   if not l.v_in_k then
@@ -270,6 +277,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         first_softmax(s, state, $(pr.unit_log2));
         hand_over();
       } else if (block > keys.loaded_lo) {
+//| if l.halves then
+        named_wait(FIRST_SCORED, 128 * CONSUMERS);  // the first S has the tensor cores alone: P is made of it beside this one
+//| end
         begin(1);
         pass();
       }
@@ -311,6 +321,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         }
         to_operand(a, s);
         multiply();
+//| if l.halves then
+        if (block == keys.loaded_lo) named_arrive(ALL_SCORED, 128 * CONSUMERS);  // the last block is this warpgroup's
+//| end
         wgmma_wait<0>(o);
         next_block();
         block--;
@@ -318,6 +331,17 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       if (block == keys.loaded_lo) {
         take();
         multiply();
+//| if l.halves then
+        // All S are there, and these warps have the last P: Q of the next tile comes beside the last P V.
+        named_wait(ALL_SCORED, 128 * CONSUMERS);
+        TileQueue after = tiles;
+        Tile next;
+        after.slot.next();
+        if (after.next(p, smem, next)) {
+          const KeyRange of_next = after.keys(p, smem, 0);
+          if (of_next.loaded_hi >= of_next.loaded_lo) ask_queries(next, warp_row, 16);
+        }
+//| end
         wgmma_wait<0>(o);
         next_block();
       }
@@ -325,14 +349,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     state[0].l += others[0], state[1].l += others[1];
 //| if l.halves then
     begin_at += 4 * (last + 1);
-    // Q of the next tile comes while O of this one leaves.
-    TileQueue after = tiles;
-    Tile next;
-    after.slot.next();
-    if (after.next(p, smem, next)) {
-      const KeyRange of_next = after.keys(p, smem, 0);
-      if (of_next.loaded_hi >= of_next.loaded_lo) ask_queries(next, sequence_of(p, next.batch));
-    }
+    fresh = last < 0;
 //| end
     where = tiles.again(p, smem);
     tiles.done(smem, true);
