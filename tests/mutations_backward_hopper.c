@@ -32,7 +32,7 @@ const scene hopper_scenes[] = {
     { "twins", "bf16,d=64,mask=causal,op=backward,b=1,hq=4,hkv=2", CONFIG(64, 64, 1, 0, 64, USUAL), 200, 200, NONE, PLAIN },
     { "twins_window", "fp16,d=64,mask=window,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 1, 0, 64, ALONE), 200, 200, 70, 0, 0, 0, HIDDEN },
     { "twins_128", "bf16,d=128,mask=causal,op=backward,b=1,hq=2,hkv=1", CONFIG(128, 64, 1, 0, 64, USUAL), 300, 200, NONE, PLAIN },
-    { "rows_128", "bf16,d=64,mask=none,op=backward,b=1,hq=2,hkv=1", CONFIG(128, 64, 0, 0, 64, ALONE), 300, 150, NONE, PLAIN },
+    { "rows_128", "bf16,d=56,mask=none,op=backward,b=1,hq=2,hkv=1", CONFIG(128, 64, 0, 0, 64, ALONE), 300, 150, NONE, PLAIN },
     { "blind", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=2", CONFIG(64, 64, 0, 0, 64, USUAL), 200, 70, NONE, HIDDEN },
     { "topleft", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=2", CONFIG(64, 64, 0, 0, 64, USUAL), 100, 250, -1, -1, FA_TOP_LEFT, 0,
       HIDDEN },
