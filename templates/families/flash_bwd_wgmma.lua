@@ -29,7 +29,8 @@ local function groups_of(c) return c.bc // 64 * (1 + c.twins) end
 
 -- Of the kernel of dK and dV: where K, V, stages of Q and dO, dS on its way to the other warpgroup, P on its way to the other one of its
 -- keys, LSE and D lie in shared memory, after them the barriers, and tiles that were drawn.
-local function places_kv(p, c)
+-- within: whether D is computed within that kernel, which then has O, too.
+local function places_kv(p, c, within)
   local row = c.box * 2
   local boxes, boxes_v = (p.d + c.box - 1) // c.box, (p.dv + c.box - 1) // c.box
   local l = { row = row, boxes = boxes, boxes_v = boxes_v, groups = groups_of(c) }
@@ -37,7 +38,7 @@ local function places_kv(p, c)
   l.q = l.v + c.bc * boxes_v * row
   l.grad_o = l.q + c.stages * c.br * boxes * row
   l.o = l.grad_o + c.stages * c.br * boxes_v * row
-  l.ds = l.o + (c.delta == 1 and c.stages * c.br * boxes_v * row or 0)
+  l.ds = l.o + (within and c.stages * c.br * boxes_v * row or 0)
   l.p = l.ds + c.ds_bufs * 2 * SMEM_TILE
   -- Half of the columns of dQ, in whole boxes where there are several.
   l.columns = boxes > 1 and (boxes + 1) // 2 * c.box or c.box // 2
@@ -86,14 +87,11 @@ end
 
 -- The thread that draws tiles spills at 24 registers, and beside long sums one that knows where a sequence lies; 40 are there where the
 -- others need no more than 232.
-local function others_need(p, c) return matrices(p, c) + 36 + regs_of_program(p) end
-local function leaves_40(p, c) return others_need(p, c) <= 232 end
--- Warps that compute D have 16 pieces of rows on their way.
-local WITHIN = 56
-local function leaves_56(p, c) return others_need(p, c) <= 224 end
-local function feeder_of(p, c)
-  if c.delta == 1 and leaves_56(p, c) then return WITHIN end
-  return (c.grid == c.named.grid.persistent or p.has_lengths and c.twins == 0) and leaves_40(p, c) and 40 or FEEDER
+local function leaves_40(p, c) return matrices(p, c) + 36 + regs_of_program(p) <= 232 end
+-- within: as places_kv has it.
+local function feeder_of(p, c, within)
+  local more = within or c.grid == c.named.grid.persistent or p.has_lengths and c.twins == 0
+  return more and leaves_40(p, c) and 40 or FEEDER
 end
 
 -- The thread that walks marks in the kernel of dQ spills at 24.
@@ -182,6 +180,13 @@ return backward.family({
     local list, short = {}, p.sk <= SHORT and not p.has_lengths and not p.score
     -- Where no thread can draw tiles: of 64 query heads on 8, dense, adding dQ took 2 and 5 % more than dS in memory on an H200.
     local per_tile = p.has_lengths and not leaves_40(p, { br = 64, twins = 0, held = 0 })
+    -- Short rows, where the launches' ends are most of the time: D within, K and V held.
+    for _, box in ipairs(short and { 64, 32, 16 } or {}) do
+      list[#list + 1] = {
+        br = 64, bc = 128, twins = 0, held = 2, schedule = "plain", box = box, stages = 4, dq = "spill", ds_bufs = 0, grid = "per_tile",
+        q_br = 128, q_stages = 4, spread = 0, delta = "within",
+      }
+    end
     local function add(box, spread)
       for _, stages in ipairs({ 2, 4 }) do
         for _, twins in ipairs({ 0, 1 }) do
@@ -286,21 +291,24 @@ return backward.family({
       if need <= a.smem_block then return true end
       return false, "K and dS take " .. need .. " > " .. a.smem_block .. " bytes"
     end, upto = "q_stages", about = "shared memory" },
-    { "within", function(p, c)
+    { "within", function(p, c, a)
       if c.delta == c.named.delta.before then return true end
       if c.dq == c.named.dq.add then return false, "what leaves D leaves the zeros, too, from which dQ is added up" end
       if p.has_lengths or p.score then return false, "of lengths and score programs other kernels read D, too" end
-      if leaves_56(p, c) then return true end
-      return false, "warps that compute D leave too few registers"
-    end, upto = "delta", about = "registers" },
+      if not leaves_40(p, c) then return false, "warps that compute D leave too few registers" end
+      local need = places_kv(p, c, true).bytes_kv
+      if need <= a.smem_block then return true end
+      return false, "with O K, V, Q, dO and dS take " .. need .. " > " .. a.smem_block .. " bytes"
+    end, upto = "delta", about = "shared memory" },
     backward.workspace(64, function(c) return c.dq == c.named.dq.spill end),
   },
 
   layout = function(p, c, a)
-    local l = places_q(places_kv(p, c), p, c)
-    l.tma, l.feeder, l.q_feeder = true, feeder_of(p, c), q_feeder_of(p)
+    local within = c.delta == c.named.delta.within
+    local l = places_q(places_kv(p, c, within), p, c)
+    l.tma, l.feeder, l.q_feeder = true, feeder_of(p, c, within), q_feeder_of(p)
     l.delta_pad, l.delta_pdl, l.ordered = 128, true, p.has_lengths
-    l.within = c.delta == c.named.delta.within
+    l.within = within
     l.turns = c.schedule == c.named.schedule.turns
     l.persistent = c.grid == c.named.grid.persistent
     l.sums, l.spill = c.dq == c.named.dq.add, c.dq == c.named.dq.spill
@@ -426,12 +434,18 @@ return backward.family({
       kv.bytes = math.max(1, once + (p.d + p.dv >= 256 and 4.9 or 5.7) * visible * p.sq * p.d * ((p.sk + c.bc - 1) // c.bc))
       q = { bytes = math.max(1, p.b * p.hq * p.sq * p.d * 6) }
     end
+    -- Two warpgroups to 64 keys: a tile begins and ends sooner, each block takes longer, and what remains is that of the kernel of dQ. By
+    -- 243 timings on both chips, of which those below 20 us took 0.8 of their price.
+    if c.twins == 1 then
+      kv.tile_latency, q.tile_latency = kv.tile_latency - 4500, 2500
+      for _, field in ipairs({ "matrix_flops", "exps", "issue", "smem_bytes", "latency" }) do kv[field] = kv[field] * 1.04 end
+    end
     kv.bytes = kv.bytes * again(p, c, a, l, row)
     -- O comes with dO, and both are read once more.
     if l.within then
       kv.smem_bytes = kv.smem_bytes + 6 * c.br * dv
       kv.bytes = kv.bytes + 2 * p.b * p.hq * p.sq * p.dv
-      kv.tile_latency = kv.tile_latency + 600
+      kv.tile_latency = kv.tile_latency - 800
     end
     slow_down(ends_of(p, l) * padding_of(p, c) * alone_of(p, l), kv, q)
     local list = { kv, q }
