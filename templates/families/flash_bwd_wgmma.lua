@@ -438,7 +438,7 @@ return backward.family({
     -- 243 timings on both chips, of which those below 20 us took 0.8 of their price.
     if c.twins == 1 then
       kv.tile_latency, q.tile_latency = kv.tile_latency - 4500, 2500
-      for _, field in ipairs({ "matrix_flops", "exps", "issue", "smem_bytes", "latency" }) do kv[field] = kv[field] * 1.04 end
+      for _, field in ipairs({ "matrix_flops", "exps", "issue", "smem_bytes", "latency" }) do kv[field] = kv[field] * 1.03 end
     end
     kv.bytes = kv.bytes * again(p, c, a, l, row)
     -- O comes with dO, and both are read once more.
