@@ -50,6 +50,7 @@ def parse(argv=None):
     p.add_argument("--keep", type=float, default=1.25,
                    help="configs slower than the best by this factor leave after two rounds (default 1.25)")
     p.add_argument("--seconds", type=float, default=240, help="of races; what is left out then is named (default 240)")
+    p.add_argument("--lock", metavar="FILE", help="races while no other process does that has this file")
     p.add_argument("-o", "--json", required=True, help="the recording, as variants.py writes it")
     return p.parse_args(argv)
 
@@ -271,6 +272,7 @@ def main():
     from common import fagen
     import torch
     from common import tournament
+    from common.alone import alone
     shapes, pool = shapes_of(o), ThreadPoolExecutor(16)
     contexts = [fagen.Fagen(lever=True) for _ in range(0, len(shapes), CONTEXT)]
     lean = [fagen.Fagen(lever=True, lends=False) for _ in contexts] if o.lent else []
@@ -286,9 +288,12 @@ def main():
         fa = contexts[i // CONTEXT]
         if o.lent:
             ready[i].result()
-            rows = race_lent(fa, lean[i // CONTEXT], fagen, text, configs[0], o)
+            with alone(o.lock):
+                rows = race_lent(fa, lean[i // CONTEXT], fagen, text, configs[0], o)
         else:
-            rows = race(fa, fagen, text, {c: made[text, c].result() for c in configs}, o)
+            plans = {c: made[text, c].result() for c in configs}
+            with alone(o.lock):
+                rows = race(fa, fagen, text, plans, o)
         out.append({"problem": text, "device": torch.cuda.get_device_name(), "chosen": configs[0], "variants": rows})
         print(told_lent(text, rows) if o.lent else told(text, rows, configs[0]), flush=True)
         with open(o.json, "w") as f:
