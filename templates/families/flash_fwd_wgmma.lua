@@ -328,9 +328,6 @@ return masked {
       l.sums = not l.most
       l.early = l.early or l.sums and not l.pingpong_softmax
     end
-    -- P V of sixteen keys is issued as their probabilities come: a warp stands at the issue of products until they are nearly over.
-    l.along = l.sums and l.early and p.score and edges.walks(p) and not p.score.has_score and not l.pingpong and not l.ahead and not l.parts
-      and not p.has_lengths and not p.has_dropout or false
     -- Blocks that are cut, a tile's first and those whose rows may move have one text; how the scores of all are made.
     -- Where a scan finds blocks it is asked as they are hidden which those are.
     if l.early and not (p.score and edges.scans(p)) then

@@ -1,4 +1,4 @@
-//| needs "c.cluster c.o_path l.ahead l.along? l.begins? l.besides? l.cuts? l.fades? l.grouped? l.held? l.o_in_q"
+//| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.cuts? l.fades? l.grouped? l.held? l.o_in_q"
 //| needs "l.once? l.parts? l.passes_once l.pingpong l.q_lent l.reads_twice? l.relative l.reverses? l.skip_late l.split? l.staged?"
 //| needs "l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
@@ -487,7 +487,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     if (keys.loaded_hi >= keys.loaded_lo) {
 //| include "wgmma/hopper_prologue.cu"
 
-//| include(l.along and "wgmma/hopper_along_loop.cu" or l.cuts and "wgmma/hopper_cut_loop.cu" or "wgmma/hopper_main_loop.cu")
+//| include(l.cuts and "wgmma/hopper_cut_loop.cu" or "wgmma/hopper_main_loop.cu")
 
 //| include "wgmma/hopper_epilogue.cu"
     }

@@ -1,4 +1,4 @@
-//| needs "c.exp l.along? l.cuts? l.most? l.sums?"
+//| needs "c.exp l.cuts l.most? l.sums?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local relative = l.cuts == "tanh" or l.cuts == "besides" or l.cuts == "slopes"
 //| local scores = l.cuts == "tanh" and "(&tops)[2]" or "(&s)[NS]"
@@ -66,12 +66,3 @@ __device__ __forceinline__ void cut_maxima(const float $(scores), RowState (&sta
     shift[h] = near_shift(next)$(relative and " - base" or "");
   }
 }
-//| if l.along then
-// The same for rows that may move, and O.
-__device__ __forceinline__ void move_rows(const float (&s)[NS], float (&o)[NO], RowState (&state)[2], float scale_log2) {
-  float keep[2], shift[2];
-  cut_maxima(s, state, keep, shift, scale_log2);
-#pragma unroll
-  for (int i = 0; i < NO; i++) o[i] *= keep[i / 2 % 2];
-}
-//| end

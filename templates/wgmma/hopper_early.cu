@@ -1,4 +1,4 @@
-//| needs "c.bc l.along? l.cuts?"
+//| needs "c.bc l.cuts?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a whole block of rows that all stay: no maxima, half of its exponentials while the P V before is under way ----
 //| -- What the blocks of a way need for that besides, and how the four at 4n become probabilities.
@@ -23,16 +23,16 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&s
 }
 //| else
 // Whether a whole block needs no maxima: rows that stay have a maximum near 0.
-//|   if l.cuts or l.along then
+//|   if l.cuts then
 // And no sum that has to be made less, which is asked here and not where it grew.
 //|   end
 __device__ __forceinline__ bool all_stay(const RowState (&state)[2]$(l.cuts == "besides" and ", float2 far" or "")) {
-//|   if l.cuts or l.along then
+//|   if l.cuts then
   const bool few = fmaxf(state[0].l, state[1].l) <= HIGHEST_SUM;
 //|   end
 //|   local near = l.cuts == "joins" and "(state[%d].m == 0.f)" or "(fabsf(state[%d].m) <= STEADY)"
 //|   local one = l.cuts == "besides" and "(__float_as_int(far.x) != 0) & " or ""
-  return __all_sync(~0u, $(one)$(near:format(0)) & $(near:format(1))$((l.cuts or l.along) and " & few" or ""));
+  return __all_sync(~0u, $(one)$(near:format(0)) & $(near:format(1))$(l.cuts and " & few" or ""));
 }
 //| end
 __device__ __forceinline__ void pack_four(const float (&s)[NS], u32 (&a)[NS / 2], int n) {
@@ -66,29 +66,3 @@ __device__ __forceinline__ void other_exponentials(float (&s)[NS], u32 (&a)[NS /
     }
   }
 }
-//| if l.along then
-// Each sixteen keys' P, and the products of it, which the matrix unit does while the exponentials of the next are taken. Those of the next but
-// one wait for an exponential of these: a bit of it that is never set joins what theirs are relative to. Else the compiler takes them first.
-template <int STEP>
-__device__ __forceinline__ void probabilities_along(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
-                                                    const float (&shift)[2], float scale_log2, u32 v) {
-  float own[2] = {shift[0], shift[1]};
-  if constexpr (STEP > 1)
-#pragma unroll
-    for (int h = 0; h < 2; h++) own[h] = __uint_as_float(__float_as_uint(own[h]) | (__float_as_uint(s[8 * STEP - 9]) & 0x80000000u));
-  exponentials<false>(s, 2 * STEP, state, own, scale_log2);
-  exponentials<false>(s, 2 * STEP + 1, state, own, scale_log2);
-  pack_four(s, a, 2 * STEP);
-  pack_four(s, a, 2 * STEP + 1);
-  wgmma_fence();
-  issue_output_step<STEP>(o, a, v);
-  if constexpr (STEP + 1 < NS / 8) probabilities_along<STEP + 1>(s, a, o, state, shift, scale_log2, v);
-}
-__device__ __forceinline__ void probabilities_along(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
-                                                    float scale_log2, u32 v) {
-  const float shift[2] = {near_shift(state[0].m), near_shift(state[1].m)};
-  probabilities_along<0>(s, a, o, state, shift, scale_log2, v);
-  wgmma_commit();
-  wgmma_wait<0>(o);
-}
-//| end

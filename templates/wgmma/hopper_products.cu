@@ -1,4 +1,4 @@
-//| needs "c.bc c.box l.along? l.begins? l.halves? l.joined? l.o_regs l.pingpong l.q_held? l.v_in_k?"
+//| needs "c.bc c.box l.begins? l.halves? l.joined? l.o_regs l.pingpong l.q_held? l.v_in_k?"
 // ---- the two products of a warpgroup: S = Q K^T and O += P V, and their ping-pong ----
 //| local asm = include("machine/asm_operands.lua")
 //| -- One statement for all products of a sum where the machine code stays the same; elsewhere it was not raced.
@@ -81,18 +81,6 @@ __device__ __forceinline__ void issue_output(float (&o)[NO], const u32 (&a)[NS /
 //| end
 }
 
-//| if l.along then
-// The same of keys 16 * STEP to 16 * STEP + 15.
-template <int STEP>
-__device__ __forceinline__ void issue_output_step(float (&o)[NO], const u32 (&a)[NS / 2], u32 v) {
-  const u64 b = descriptor_across_rows(v, BC * ROW);
-//|   local weights = {}
-//|   for i = 0, 3 do weights[#weights + 1] = ('"r"(a[4 * STEP + %d])'):format(i) end
-//|   local key = '"l"(b + STEP * 16 * ROW / 16)'
-  $(asm.products { to = "o", n = l.o_regs, shape = asm.shape(p, l.o_regs * 2), a = { weights }, b = { key }, tail = "1, 1, 1" })
-}
-
-//| end
 //| if l.pingpong then
 // Consumer warpgroups alternate: one may pass, then the next.
 __device__ __forceinline__ void pingpong_wait(int wg) { named_wait(1 + wg, 256); }

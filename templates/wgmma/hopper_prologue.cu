@@ -1,4 +1,4 @@
-//| needs "l.ahead l.along? l.begins? l.cuts? l.grouped? l.interleaved l.masked l.passes_once"
+//| needs "l.ahead l.begins? l.cuts? l.grouped? l.interleaved l.masked l.passes_once"
 //| needs "l.pingpong_products l.pingpong_softmax l.q_lent l.q_soon?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Prologue: S of the tile's first block, and P.
@@ -67,7 +67,7 @@
       }
 //| end
 //| if pr.scans then indented(6, pr.reading, "read(code);") end
-//| if not l.cuts and not l.along then  -- else the loop has it
+//| if not l.cuts then  -- else hopper_cut_loop.cu has it
       mask($(at));
 //| if l.begins then
       const bool second = block > keys.last;

@@ -1,4 +1,4 @@
-//| needs "c.exp c.rescale l.along? l.begins? l.besides? l.cuts? l.early? l.interleaved l.most?"
+//| needs "c.exp c.rescale l.begins? l.besides? l.cuts? l.early? l.interleaved l.most?"
 //| needs "l.pingpong_softmax l.relative l.sums? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
@@ -63,7 +63,7 @@ constexpr float STEADY = 64.f, HIGHEST_SUM = 0x1p64f;
 //| if l.relative then
 // m of a row is in log2 units here: scale log2(e) times the largest score of the first block, or what took its place since.
 //| end
-//| if l.cuts or l.along then
+//| if l.cuts then
 //|   include "wgmma/hopper_cut.cu"
 //| else
 // S of a tile's first block: the rows' maxima.
@@ -240,7 +240,7 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], f
       }
   }
 }
-//|   if l.sums and not l.cuts and not l.along then
+//|   if l.sums and not l.cuts then
 // After the exponentials of a block: m of a row whose sum is large is raised by the sum's power of 2, and P, O and the sum are made less,
 // of each row by its own sum alone.
 __device__ __forceinline__ void lower_sums(u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2]) {
@@ -261,7 +261,7 @@ __device__ __forceinline__ void lower_sums(u32 (&a)[NS / 2], float (&o)[NO], Row
 }
 //|   end
 //|   if l.early then include "wgmma/hopper_early.cu" end
-//|   if not l.cuts and not l.along then
+//|   if not l.cuts then
 //| local wg = l.pingpong_softmax and ", int wg" or ""
 // P of a tile's first block.
 __device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
