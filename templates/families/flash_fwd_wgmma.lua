@@ -208,8 +208,8 @@ return masked {
     -- thread block, of documents 1.05, by a race on an H200. Words or bytes of an array by pairs would be copied with too few.
     { "after", function(p, c)
       if c.schedule ~= c.named.schedule.after then return true end
-      if not p.score or not edges.scans(p) or not mask_places.wanted(p, c) or mask_places.plane(p, c) then
-        return false, "S after P V is for masks of programs whose blocks a kernel before has found, and which read nothing by pairs"
+      if not p.score or not edges.scans(p) or not mask_places.wanted(p, c) then
+        return false, "S after P V is for masks of programs whose blocks a kernel before has found"
       end
       if c.ctas ~= 2 or c.br ~= 128 or p.d + p.dv > 128 then
         return false, "S after P V is for two blocks per SM of 128 rows and up to 64 columns"
