@@ -202,10 +202,6 @@ static const score_kernel mask_kernels[] = {
       "flash_fwd_wgmma:br=128,ctas=2,feeder=32,schedule=after,bc=64,box=64,stages_k=2,stages_v=2,q_bufs=1,grid=persistent,ahead=0,sections=1,"
       "cluster=1,rescale=steady,exp=0,convert=early,o_path=tma",
       true, 0, 0, 300, 400, 0, 0 },
-    { "wgmma_after_tree", M_TREE, "bf16,d=64,mask=none",
-      "flash_fwd_wgmma:br=128,ctas=2,feeder=32,schedule=after,bc=64,box=64,stages_k=4,stages_v=4,q_bufs=1,grid=persistent,ahead=0,sections=1,"
-      "cluster=1,rescale=steady,exp=0,convert=early,o_path=tma",
-      true, 0, 0, 260, 400, 0, 0 },
 };
 /* clang-format on */
 #define MASK_KERNELS (sizeof mask_kernels / sizeof *mask_kernels)

@@ -22,7 +22,7 @@ local edges = include "pairs/edges.lua"
 local mask_places = include "pairs/mask_places.lua"
 local mask_cost = include "pairs/mask_cost.lua"
 
-local AFTER, AFTER_BITS = 82, 72 -- percent of issue slots that show, see work()
+local AFTER = 82 -- percent of issue slots that show, see work()
 
 -- What seldom pays is tried one by one, from where all else is usual: these, in the order of the tunables.
 local unusual = {
@@ -205,11 +205,11 @@ return masked {
       return false, "one warpgroup has no other to take turns with"
     end, upto = "schedule" },
     -- Two warpgroups with O of 64 columns, twice on an SM, have registers for 64 keys so. Of blocks of 128 that is 0.92 of the time of one
-    -- thread block, of documents 1.05, of a tree by bits 0.91 at most, by races on H200s. Bytes by pairs would be copied with too few.
+    -- thread block, of documents 1.05, by a race on an H200. Words or bytes of an array by pairs would be copied with too few.
     { "after", function(p, c)
       if c.schedule ~= c.named.schedule.after then return true end
-      if not p.score or not edges.scans(p) or not mask_places.wanted(p, c) then
-        return false, "S after P V is for masks of programs whose blocks a kernel before has found"
+      if not p.score or not edges.scans(p) or not mask_places.wanted(p, c) or mask_places.plane(p, c) then
+        return false, "S after P V is for masks of programs whose blocks a kernel before has found, and which read nothing by pairs"
       end
       if c.ctas ~= 2 or c.br ~= 128 or p.d + p.dv > 128 then
         return false, "S after P V is for two blocks per SM of 128 rows and up to 64 columns"
@@ -411,7 +411,7 @@ return masked {
     if l.tanh_by_fma and p.d + p.dv <= 128 then issue = issue + l.wgs * 50 end  -- the vote on products: by a race of two tiles
     if scans then issue = issue + l.wgs * 200 end
     -- By a race of blocks of 128 on an H200: four warpgroups of two thread blocks, of which none waits for another's rows.
-    if l.after then issue = issue * (l.masks.plane and AFTER_BITS or AFTER) // 100 end
+    if l.after then issue = issue * AFTER // 100 end
     -- Masks that leave few keys, above d = 64: what rows that keep their maximum spare, and no warpgroup waits for a turn. By a race of
     -- documents, chunks, blocks, trees and a matrix on an H200; ends that differ by sequence may leave most.
     local few = p.score and edges.walks(p) and p.d + p.dv > 128 and not l.split and not p.has_lengths

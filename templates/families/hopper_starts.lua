@@ -103,9 +103,8 @@ return function(p, a, packed)
       end
     end
   end
-  -- Runs of 64 keys and more that are alike, or trees by bits: two blocks per SM of 128 rows, which begin and end tiles beside each other.
-  local lookup = scans and p.score.staged_mask and p.score.staged_mask.lookup
-  if scans and steady and (p.score.grained or lookup and lookup.bits and lookup.shifted) and p.d + p.dv <= 128 and p.o_bytes == 2 and not packed then
+  -- Runs of 64 keys and more that are alike: two blocks per SM of 128 rows, which begin and end tiles beside each other.
+  if scans and steady and p.score.grained and p.d + p.dv <= 128 and p.o_bytes == 2 and not packed then
     add({ br = 128, ctas = 2, feeder = 32 }, 64, 64, 1, 4, "after", "tma")
     if scanned_fits(list[#list], 64, 4, 2) then list[#list].q_bufs = 2 end -- 0.99 of the time
   end
