@@ -62,8 +62,7 @@ const int lo = $(pr.first_key(of.query)) - block * BC, hi = $(pr.last_key(of.que
 //|     end)
 //|   end
 //|
-//|   -- A bit for each element of a row: bit 2n + e for column 8n + 2t + e of the block. Under a score program that hides nothing, where only
-//|   -- the last key is asked for, an element's column: two instructions to compile for each, not three.
+//|   -- A bit for each element of a row: bit 2n + e for column 8n + 2t + e of the block.
 //|   function told.bits(of, x, value)
 const int first = block * BC + 2 * t;
 //|     loops(of.outer, true, function()
@@ -79,11 +78,6 @@ const int below_hi = columns_below(upto + 1 - first), below_lo = columns_below(f
 const int query = min($(of.query), sequence.sq() - 1);
 //|       else
 const int query = $(of.query);
-//|       end
-//|       if pr.by_columns then
-const int hi = $(pr.last_key("query")) - first;
-//|         loops(of.columns, true, function() set({ at = of.score.at }, x, value, of.score.column .. " > hi") end)
-//|         return
 //|       end
 //|       if not pr.row_ends then
 const int below_hi = columns_below($(pr.last_key("query")) + 1 - first);

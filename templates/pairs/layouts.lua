@@ -117,7 +117,6 @@ layouts.mma_keys = {
 -- wgmma, x[NS]: elements 2 h and 2 h + 1 of each four are of row g + 8 h. So has a row two bits for each four.
 layouts.wgmma = {
   told = "bits",
-  columns = { "int n = 0; n < NS / 4; n++", "int e = 0; e < 2; e++" },
   outer = { "int h = 0; h < 2; h++" },
   words = { "int word = 0; word < (NS + 63) / 64; word++" },
   inner = { "int bit = 0; bit < 32; bit++" },

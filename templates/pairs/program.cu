@@ -52,7 +52,6 @@ $(line)
 //|   pr.ends_in_part = l.masks and program.solved_in_part and not pr.ends
 //|   pr.row_ends = pr.ends or pr.ends_in_part
 //|   pr.keeps_ends = pr.row_ends and l.row_ends -- which lie in shared memory
-//|   pr.by_columns = has_score and not pr.left and not pr.row_ends -- hidden pairs, in the layout wgmma
 //|   pr.ends_type, pr.ends_argument = pr.ends and ", const ScoreTile &scored" or "", pr.ends and ", scored" or ""
 //|   if pr.keeps_ends then pr.ends_type, pr.ends_argument = ", u32 ends", ", ends" end
 //|   -- Whether gradients of scores take another factor on their way to the product.
@@ -438,17 +437,15 @@ $(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.col
 //|     end)
 }
 //|   end
-//|   -- The same of words that the thread has of the program's only array. tops: they raise tops[] of their row, and x stays.
-//|   function pr.apply_held(x, held, tops)
+//|   -- The same of words that the thread has of the program's only array.
+//|   function pr.apply_held(x, held)
 //|     local of, array = layouts.wgmma.score, program.arrays[1]
 //|     local value = array.bf16 and "__uint_as_float(e == 0 ? %s << 16 : %s & 0xffff0000u)"
 //|       or "score_half((unsigned short)(e == 0 ? %s : %s >> 16))"
 //|     local word = held .. "[2 * n + h]"
 //|     loops(of.loops, true, function()
 //|       pr.own_row(of.row)
-//|       local score = ("score_pair_ahead<CUT>(p, scored, head, query, %s, %s, %s%s, "):format(of.key, of.column, x, of.at)
-//|       score = score .. value:format(word, word) .. ")"
-$(tops and ("tops[h] = fmaxf(tops[h], %s)"):format(score) or x .. of.at .. " = " .. score);
+$(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.column), $(x)$(of.at), $(value:format(word, word)));
 //|     end)
 //|   end
 //|   -- Statements of a kernel's own where something is computed of each pair.

@@ -1,13 +1,11 @@
-//| needs "l.besides? l.cuts? l.fades? l.held? l.one_text? l.relative"
+//| needs "l.besides? l.cuts? l.fades? l.held? l.relative"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the mask, between S and the row maxima ----
-//| if not pr.by_columns then
 // How many of the columns 8n and 8n + 1 lie below x, no more than 0 where x is: a thread holds these of a row.
 __device__ __forceinline__ int columns_below(int x) { return x / 8 * 2 + min(x % 8, 2); }
 // The lowest n bits, all or none where n is beyond.
 __device__ __forceinline__ u32 bits_below(int n) { return n >= 32 ? ~0u : n > 0 ? (1u << n) - 1 : 0; }
 
-//| end
 //| if pr.keeps_ends then
 // Where what a tile's rows see begins and ends is found once, and where few other registers are in use.
 // row: this thread's first, of the sequence; to: of the warp's first.
@@ -47,68 +45,6 @@ template <bool CUT>
 __device__ __forceinline__ void apply_held(float (&s)[NS], const Params &p, const ScoreTile &scored, int row, int block, int t,
                                            const u32 (&held)[NS / 2]) {
 //|     indented(2, pr.apply_held, "s", "held")
-}
-//|   end
-//|   if l.one_text and l.held then
-// How large the scores of the rows are.
-__device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2], const Params &p, const ScoreTile &scored, int row,
-                                           int block, int t, const u32 (&held)[NS / 2]) {
-  constexpr bool CUT = false;
-  // Other registers, or what is computed of them here and of all blocks has a place before both.
-  u32 own[NS / 2];
-#pragma unroll
-  for (int i = 0; i < NS / 2; i++) own[i] = opaque(held[i]);
-//|     indented(2, pr.apply_held, "s", "own", true)
-}
-//|   elseif l.one_text then
-//|     local tile = l.staged.tiles[1]
-//|     local type, least = tile.of.bf16 and "bf16x2" or "f16x2", tile.of.bf16 and "0xff80" or "0xfc00"
-//|     local floats = tile.of.bf16 and "__uint_as_float(%s << 16), __uint_as_float(%s & 0xffff0000u)"
-//|       or "score_half((unsigned short)%s), score_half((unsigned short)(%s >> 16))"
-//|     local place = ("(tile_row + r) * %d + c * 4"):format(tile.pitch)
-//|     if tile.swizzled then place = ("tile_place%d(tile_row + r, c * 4)"):format(tile.node) end
-// Two elements: the larger ones, NaN passed over.
-__device__ __forceinline__ u32 max_two(u32 x, u32 y) {
-  u32 r;
-  asm("max.$(type) %0, %1, %2;" : "=r"(r) : "r"(x), "r"(y));
-  return r;
-}
-// What the mask hides becomes -inf in the stage, where whole is false. tops: about how large the scores of the rows are, by some of their
-// products and all elements that are seen. No other number would change what a row is: P may be far above or below 1, a sum that is
-// large moves m, and a row of a small one is computed again.
-__device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2], const Params &p, const Sequence &sequence,
-                                           const ScoreTile &scored, int row, int block, int t, u32 stage, int wg, bool whole) {
-  const int lane = threadIdx.x % 32, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
-  if (!whole) {  // two lanes to a row, a word each
-    const int r = lane / 2, query = query_of(p, row - lane / 4 + r), hi = $(pr.last_key("query")) - block * BC;
-#pragma unroll 1
-    for (int c = max(hi + 1, 0) / 2 + lane % 2; c < BC / 2; c += 2) {
-      const u32 at = stage + $(tile.at) + $(place);
-      store_shared(at + 2, (u16)$(least));
-      if (c * 2 > hi) store_shared(at, (u16)$(least));
-    }
-    fence_async();
-    __syncwarp();
-  }
-//|     indented(2, pr.tile_from, tile, "stage", "tile_row", tile.node)
-  u32 most[2] = {$(least)$(least:sub(3))u, $(least)$(least:sub(3))u};
-#pragma unroll 1
-  for (int m = 0; m < NS / 8; m++) {
-    u32 v[4];
-    ldmatrix_x4(v, $(pr.tile_at(tile, tile.node)));
-    most[0] = max_two(most[0], max_two(v[0], v[2])), most[1] = max_two(most[1], max_two(v[1], v[3]));
-  }
-#pragma unroll
-  for (int h = 0; h < 2; h++) {
-    float top = -infinity();
-#pragma unroll
-    for (int n = 0; n < NS / 4; n += 8) top = fmaxf(top, fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
-    // The weight of an only key is 1, which no estimate gives: the row is computed again.
-    const int query = query_of(p, row + 8 * h);
-    const bool only = $(pr.first_key("query")) == $(pr.last_key("query"));
-    const float x[2] = {$(floats:format("most[h]", "most[h]"))};
-    tops[h] = only ? 2 * FAR : score_pair_ahead<false>(p, scored, scored.h, row + 8 * h, block * BC + 2 * t, 0, top, fmaxf(x[0], x[1]));
-  }
 }
 //|   end
 //|   if l.besides and not l.cuts then

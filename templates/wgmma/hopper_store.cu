@@ -1,5 +1,5 @@
 //| needs "c.o_path c.rescale l.even_rows? l.most? l.near? l.once? l.pack? l.rows_show? l.shared? l.sums?"
-//| needs "l.held? l.one_text? l.sums_show? l.warp_stores?"
+//| needs "l.sums_show? l.warp_stores?"
 //| local far, of_far = l.rows_show and "" or ", far", l.rows_show and "" or ", bool far"
 //| local returns = l.once and "u32" or "void"  -- which rows are computed again
 //| local no = l.near and "NO_OWN" or "NO"  -- registers of O that are stored
@@ -194,9 +194,8 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
 //|     if l.most or l.sums or pr.cuts_right then maybe[#maybe + 1] = "!(fabsf(taint[0] + taint[1] + taint[2] + taint[3]) < infinity())" end
 //|     if l.sums_show then
   bool spoilt[2];  // row h has the sums h and h + 2
-//|       local low = l.one_text and not l.held and " || !(l[h] >= 0x1p-96f)" or ""  -- its m was far above its scores
 #pragma unroll
-  for (int h = 0; h < 2; h++) spoilt[h] = !(state[h].l < infinity()) || !(fabsf(taint[h] + taint[h + 2]) < infinity())$(low);
+  for (int h = 0; h < 2; h++) spoilt[h] = !(state[h].l < infinity()) || !(fabsf(taint[h] + taint[h + 2]) < infinity());
   // Whether one of this thread's rows may have to be computed again: of rows that see no key, too.
   const bool maybe = $(maybe[1]) || spoilt[0] || spoilt[1];
 //|     else
