@@ -1,4 +1,4 @@
-//| needs "c.box c.br l.spread l.within"
+//| needs "l.spread"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- D by two warps beside the products: where Q, dO and O of a block have landed, they leave its LSE and D ----
 // As fa_delta would leave them in memory: LSE in base 2, and then D. Of a row that sees no key LSE is +inf, and D is 0 whatever its dO is;
