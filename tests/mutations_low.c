@@ -203,8 +203,8 @@ const mutation low_mutations[] = {
       "SMEM_BARRIERS + key_group * (0 * STAGES * 8)", 0, "pieces" },
     { "in pieces: what no row sees stays", "decode_kernel.cu", "if (i / WORDS < lo || i / WORDS > hi)", "if (false)", 0,
       "pieces pieces_pages" },
-    { "in pieces: all clear the first head's rows", "decode_kernel.cu", "side * V_BYTES + i % WORDS * 4), \"r\"(0)",
-      "0 * V_BYTES + i % WORDS * 4), \"r\"(0)", 0, "pieces pieces_pages" },
+    { "in pieces: all clear the first head's rows", "decode_kernel.cu", "own = v_tile + side * V_BYTES;", "own = v_tile + 0 * side;", 0,
+      "pieces pieces_pages" },
     { "in pieces: nobody waits for what others clear", "decode_kernel.cu",
       "  fence_async();  // the buffer is the copy engine's again\n  asm volatile(\"bar.sync %0, %1;\" ::\"r\"(key_group + 1), \"n\"(HEADS "
       "* "

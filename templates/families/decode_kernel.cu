@@ -197,9 +197,10 @@ __device__ __forceinline__ void group_arrived(int group) {
 __device__ __forceinline__ void clear_unseen(u32 v_tile, int lo, int hi) {
   constexpr int WORDS = V_BYTES / 4;
   const int side = (int)threadIdx.x / HEAD_THREADS, key_group = (int)threadIdx.x % HEAD_THREADS / GROUP_THREADS;
+  const u32 own = v_tile + side * V_BYTES;
   for (int i = (int)threadIdx.x % 32; i < BC * WORDS; i += 32)
     if (i / WORDS < lo || i / WORDS > hi)
-      asm volatile("st.shared.u32 [%0], %1;" ::"r"(v_tile + i / WORDS * (V_PITCH * 16) + side * V_BYTES + i % WORDS * 4), "r"(0) : "memory");
+      asm volatile("st.shared.u32 [%0], %1;" ::"r"(own + i / WORDS * (V_PITCH * 16) + i % WORDS * 4), "r"(0) : "memory");
   fence_async();  // the buffer is the copy engine's again
   asm volatile("bar.sync %0, %1;" ::"r"(key_group + 1), "n"(HEADS * GROUP_THREADS) : "memory");
 }
@@ -421,7 +422,8 @@ if (split.walk.left > 0) {
 //| elseif clears then
       if (block >= tile.range.block_lo && block <= tile.range.block_hi) {
         const bool cut = $(pr.is_cut("tile.range"));
-        if (cut) clear_unseen($(pieces and "buffers + stage * STAGE + K_TILE" or "v_tile"), tile.range.key_lo - block * BC, tile.range.key_hi - block * BC);
+//|   local rows = pieces and "buffers + stage * STAGE + K_TILE" or "v_tile"
+        if (cut) clear_unseen($(rows), tile.range.key_lo - block * BC, tile.range.key_hi - block * BC);
         rows.attend(p, sequence, tile, block, cut, $(tiles));
       }
 //| else

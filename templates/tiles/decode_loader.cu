@@ -314,7 +314,8 @@ $(indent)  const int row = i / UNITS, byte = i % UNITS * $(unit);
 //|   if p.kv_align >= 16 then
 $(indent)  cp_async<16>(own + row * (PITCH * 16) + byte, base + row * step + byte, row >= lo && row <= hi);
 //|   else
-$(indent)  load_units<1, 0, PITCH, false, ROW_BYTES>(own, row, byte, base + row * step + byte, 0, [=](int) { return row >= lo && row <= hi; });
+$(indent)  load_units<1, 0, PITCH, false, ROW_BYTES>(own, row, byte, base + row * step + byte, 0,
+$(indent)                                            [=](int) { return row >= lo && row <= hi; });
 //|   end
 $(indent)}
 //| end
@@ -515,8 +516,8 @@ $(indent)}
 
 //| end
 //| if pieces then
-  // The keys of the next iteration of all heads' groups, to one of their buffers, whose barrier tells when they are there. Nothing after the
-  // last. By the first head's warp, or where no map holds the rows by all of them.
+  // The keys of the next iteration of all heads' groups, to one of their buffers, whose barrier tells when they are there. Nothing after
+  // the last. By the first head's warp, or where no map holds the rows by all of them.
   __device__ __forceinline__ void load(u32 buffer, u32 barrier) {
 //| elseif l.boxes then
   // The group's keys of the next iteration, to one of its buffers, whose barrier tells when they are there. Nothing after the last.
@@ -546,7 +547,8 @@ $(indent)}
       if (!p.boxed) {
 //|   local k_row, v_row = paged and "" or "sequence.k() + ", paged and "" or "sequence.v() + "
         const Sequence sequence = sequence_of(p, walk.batch);
-        copy_own<K_PITCH, K_BYTES>(buffer, (const k_element *)p.k + $(k_row)kv_head * p.k_sh, key, p.k_ss$(paged and ", sequence.k_page()" or ""));
+        copy_own<K_PITCH, K_BYTES>(buffer, (const k_element *)p.k + $(k_row)kv_head * p.k_sh, key,
+                                   p.k_ss$(paged and ", sequence.k_page()" or ""));
         copy_own<V_PITCH, V_BYTES>(buffer + K_TILE, (const v_element *)p.v + $(v_row)kv_head * p.v_sh, key,
                                    p.v_ss$(paged and ", sequence.v_page()" or ""));
       } else if (thread == 0) {
