@@ -92,29 +92,15 @@ local function boxes_of(p, cc)
   end
   return true
 end
--- Whether a token's rows of all of a block's heads may: blocks, whose rows begin within chunks. Where heads do not lie side by side the
--- launch says so, and warps copy rows.
-local function has_token_boxes(p, c, cc)
-  if cc < 90 then return false, "no TMA before sm_90" end
-  local low, heads = low_bits(p, 80), math.max(1, c.head_warps or 0)
-  if not low or low.k.block == 1 or low.v.block == 1 then return false, "boxes of several heads of codes without blocks" end
-  if p.has_batch_invariant then return false, "a tile's keys are not those between two" end
-  for _, x in ipairs { { low.k, p.d }, { low.v, p.dv } } do
-    local pitch = token_rows(x[1], x[2], heads).pitch
-    if pitch > 128 then return false, "boxes of " .. 16 * pitch .. " bytes" end
-  end
-  return true
-end
 local boxed_problem, boxed_on, boxes, without  -- what was asked last: the space of a problem asks for each config
 function decode.has_boxes(p, c, cc)
-  if (c.token_rows or 0) == 1 then return has_token_boxes(p, c, cc) end
   if boxed_problem ~= p or boxed_on ~= cc then
     boxes, without = boxes_of(p, cc)
     boxed_problem, boxed_on = p, cc
   end
   if not boxes then return false, without end
   if p.has_pages and (p.page % 8 > 0 or p.page % c.bk > 0 and c.bk % p.page > 0) then return false, "runs of keys are no patterns" end
-  if c.row_warps ~= 1 then return false, "copies of several warps" end
+  if c.row_warps ~= 1 or (c.token_rows or 0) == 1 then return false, "copies of several warps" end
   return true
 end
 
@@ -330,9 +316,9 @@ function decode.layout(p, c, a, wide)
       l.used = l.floats + groups * c.bk * rows_of.scales(l.low.k, p.d) * 4
     end
   end
-  if l.boxes then  -- mbarriers of the groups' buffers; where heads share them one that tells when all have read a buffer, too
+  if l.boxes then  -- mbarriers of the groups' buffers
     l.barriers = round_up(l.used, 8)
-    l.used = l.barriers + (l.tokens and 2 * c.key_warps or groups) * c.stages * 8
+    l.used = l.barriers + groups * c.stages * 8
   end
   l.walk, l.next = "Walk", "next_tile"
   if p.has_batch_invariant then
@@ -373,10 +359,7 @@ end
 function decode.steps(p, c, a, l)
   local grid = ("rows/%d hkv%s b keys/%d"):format(c.br, l.heads and "/" .. l.heads or "", c.bk * c.key_warps)
   local first = { entry = "fa_decode", threads = l.threads, smem = l.bytes, per_sm = c.ctas * c.sm_shares, pdl = l.pdl, grid = grid }
-  if l.boxes and l.tokens then
-    local function map(tensor, pitch) return { tensor = tensor, cols = 2 * pitch, rows = c.bk, together = l.heads } end
-    first.maps = { map("k", l.tokens.k.pitch), map("v", l.tokens.v.pitch) }
-  elseif l.boxes then
+  if l.boxes then
     local rows = p.has_pages and math.min(p.page, c.bk) or c.bk  -- of a box, and of eight rows swizzled chunks are a pattern
     first.maps = { { tensor = "k", cols = p.d, rows = rows, swizzle = p.d }, { tensor = "v", cols = p.dv, rows = rows, swizzle = p.dv } }
   end
@@ -637,7 +620,6 @@ function decode.params(p, c)
   end
   return "q k v o lse " .. (c.combine == c.named.combine.last_block and "workspace" or "tiles_open") .. " part_o part_state "
     .. values.rows .. values.scores .. values.seen .. values.pages .. scales .. ((c.boxes or 0) == 1 and not p.has_lengths and " key_base" or "")
-    .. ((c.boxes or 0) == 1 and (c.token_rows or 0) == 1 and " boxed" or "")
 end
 
 -- Buffers, blocks of an SM and heads side by side as they mostly win.
