@@ -12,10 +12,10 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define ROWS_OF_INTEGERS 4
 #define STEP_OF_INTEGERS 127u
 
-#define KEYS_LEAST 16 /* fewer keys fill no tile: they are one step */
-#define KEYS_BY_TILE 512
-#define HEADS_FINE 1024 /* with more KV heads every chip has several waves of tiles */
-#define GROUP_EXACT 32  /* query heads of a KV head, up to which each number is a step */
+#define KEYS_LEAST 16    /* fewer keys fill no tile: they are one step */
+#define KEYS_BY_TILE 512 /* up to so many, gradients count whole tiles of 64 keys */
+#define HEADS_FINE 1024  /* with more KV heads every chip has several waves of tiles */
+#define GROUP_EXACT 32   /* query heads of a KV head, up to which each number is a step */
 #define GROUP_MAX (1 << 16)
 #define HEADS_MAX (1 << 16) /* of a problem */
 #define SPLIT_ROWS 8        /* more of a group of heads, */

@@ -77,7 +77,7 @@ constexpr float LOG2E = 1.44269504088896341f;
 //| include "work/key_tiles.cu"
 
 //| end
-//| include "tiles/delta.cu"
+//| include(l.within and "tiles/lse_log2.cu" or "tiles/delta.cu")
 
 //| include "wgmma/grad_hopper_common.cu"
 

@@ -1,18 +1,12 @@
-//| needs "l.within? l.delta_lanes l.delta_pad? l.delta_pieces l.delta_rows l.delta_vec l.pairs?"
+//| needs "l.delta_lanes l.delta_pad? l.delta_pieces l.delta_rows l.delta_vec l.pairs?"
 //| local wk = include("work/work.lua").of(p, l)
 //| local pr = include("pairs/pairs.lua").of(p, l)
-//| if l.within then
-// ---- D = rowsum(dO O) - dLSE ----
-//| else
 // ---- D = rowsum(dO O) - dLSE, the step before the backward pass ----
-//| end
 //| local piece = ({ [16] = "uint4", [8] = "uint2", [4] = "u32", [2] = "u16" })[l.delta_vec * p.o_bytes]
 //| local words = math.max(1, l.delta_vec * p.o_bytes // 4)
-//| if not l.within then
 constexpr int DELTA_LANES = $(l.delta_lanes);    // that share a row
 constexpr int DELTA_PIECES = $(l.delta_pieces);  // of a row: $(l.delta_vec) elements, which one instruction loads
 constexpr int DELTA_ROWS = $(l.delta_rows);      // of a block
-//| end
 typedef $(piece) DeltaPiece;
 
 //| if p.o ~= "fp32" then
@@ -54,30 +48,12 @@ __device__ __forceinline__ float dot_pieces(const DeltaPiece &a, const DeltaPiec
 }
 
 //| if l.delta_pad or l.pairs then
-//|   if pr.unit == "p.scale" then
-// LSE in base 2, rounded once: its product with scale_log2 / scale, which is log2(e) but for the rounding of scale_log2. With plain log2(e)
-// a large score and its LSE would end up further apart. Of scales that have no reciprocal scores are small.
-__device__ __forceinline__ float lse_log2(const Params &p, float lse) {
-  const float rest = fmaf(-LOG2E, p.scale, p.scale_log2) * reciprocal_approx(p.scale);  // of LOG2E
-  return finite_lse(fmaf(lse, LOG2E, p.scale > 1e-30f && p.scale < 1e30f ? lse * rest : 0.f));
-}
-//|   else
-// LSE in base 2, rounded once, as the score that it is taken away from.
-__device__ __forceinline__ float lse_log2(const Params &p, float lse) {
-//|     if pr.unit == "1.f" then
-  // Where it passes fp32 P is 0 or 1.
-  return fabsf(lse) < infinity() ? fminf(fmaxf(lse * LOG2E, -3.40282347e38f), 3.40282347e38f) : __int_as_float(0x7fffffff);
-//|     else
-  const float unit = $(pr.unit), rest = fmaf(-LOG2E, unit, $(pr.unit_log2)) * reciprocal_approx(unit);  // of LOG2E
-  return finite_lse(fmaf(lse, LOG2E, unit > 1e-30f && unit < 1e30f ? lse * rest : 0.f));
-//|     end
-}
-//|   end
+//|   include "tiles/lse_log2.cu"
 //| end
 
-//| if l.delta_pad and not l.within then
+//| if l.delta_pad then
 //|   include "tiles/delta_block.cu"
-//| elseif not l.within then
+//| else
 __device__ __forceinline__ void delta_of_row(const Params &p, const Sequence &sequence, int head, int row) {
   const int lane = threadIdx.x % DELTA_LANES;
   const bool real = row < sequence.sq();

@@ -1,16 +1,11 @@
 //| needs "l.spread"
-//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- D by two warps beside the products: where Q, dO and O of a block have landed, they leave its LSE and D ----
 // As fa_delta would leave them in memory: LSE in base 2, and then D. Of a row that sees no key LSE is +inf, and D is 0 whatever its dO is;
 // rows past the last are such. The barrier that the products wait for is that of Q.
 constexpr int DELTA_WARPS = 2;
-// sum += a b^T: 16 rows, 8 rows, 16 columns.
-__device__ __forceinline__ void delta_mma(float (&sum)[4], const u32 (&a)[4], u32 b0, u32 b1) {
-//| local type = p.dtype == "bf16" and "bf16" or "f16"
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.$(type).$(type).f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
+
+//| include "machine/mma_m16n8k16.cu"
+
 // The diagonal of dO O^T of 16 rows, whose boxes lie BR rows apart: of rows g and g + 8, in the lane whose t is g / 2.
 __device__ __forceinline__ float2 delta_of_landed(u32 o, u32 grad_o, int lane) {
   const int row = lane % 16, swizzle = ROW == 128 ? row % 8 : ROW == 64 ? row / 2 % 4 : row / 4 % 2;
@@ -22,8 +17,8 @@ __device__ __forceinline__ float2 delta_of_landed(u32 o, u32 grad_o, int lane) {
       const int at = box * BR * ROW + row * ROW + ((2 * i + lane / 16) ^ swizzle) * 16;
       u32 a[4], b[4];
       ldmatrix_x4(a, grad_o + at), ldmatrix_x4(b, o + at);
-      delta_mma(upper, a, b[0], b[2]);
-      delta_mma(lower, a, b[1], b[3]);
+      mma_m16n8k16(upper, a, b[0], b[2]);
+      mma_m16n8k16(lower, a, b[1], b[3]);
     }
   const bool odd = lane / 4 % 2;
   return make_float2(odd ? upper[1] : upper[0], odd ? lower[3] : lower[2]);

@@ -101,7 +101,8 @@ __device__ __forceinline__ bool has_keys(const Params &p, int tile) {
 //| end
 //| local o_map = l.within and "const TensorMap &o_map, " or ""
 __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap &q_map, const TensorMap &k_map, const TensorMap &v_map,
-                                               const TensorMap &grad_o_map, $(o_map)u32 smem, const Unit &unit, const Sequence &sequence, int key0,
+                                               const TensorMap &grad_o_map, $(o_map)u32 smem, const Unit &unit, const Sequence &sequence,
+                                               int key0,
                                                $(pr.marked and "" or "const QueryBlocks &blocks, ")Ring<STAGES> &ring, int round) {
 //| local grad_o_landing, k_landing, v_landing = "grad_o_full(smem, ring.at)", "k_full(smem)", "v_full(smem)"
 //| if p.has_lengths then
@@ -368,10 +369,8 @@ __device__ __forceinline__ void each_tile(const Params &p, u32 smem, const Consu
 
 extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
     fa_grad_kv(const __grid_constant__ Params p, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map,
-               const __grid_constant__ TensorMap v_map, const __grid_constant__ TensorMap grad_o_map$(l.within and "," or ") {")
-//| if l.within then
-               const __grid_constant__ TensorMap o_map) {
-//| end
+               const __grid_constant__ TensorMap v_map,
+               const __grid_constant__ TensorMap grad_o_map$(l.within and ", const __grid_constant__ TensorMap o_map" or "")) {
   extern __shared__ __align__(1024) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
