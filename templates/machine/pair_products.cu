@@ -7,7 +7,11 @@ constexpr int PAIRS_PITCH = $(matrix and "PAIRS_DEPTH + 8" or "PAIRS + 4");
 constexpr int PAIRS_SHARED = 4608;  // floats
 
 //| if matrix then
-//|   include "machine/mma_m16n8k16.cu"
+// sum += a b: 16 rows, 8 columns, 16 deep.
+__device__ __forceinline__ void pair_mma(float (&sum)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.$(p.dtype == "bf16" and "bf16.bf16" or "f16.f16").f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
 
 // Columns k0 and on of 64 rows: of row(i), or zeros where that is null. WIDTH: the columns that there are.
 template <int WIDTH, class Row>
@@ -49,7 +53,7 @@ __device__ __forceinline__ void pair_product(float (&sum)[4][4], float *shared, 
 #pragma unroll
       for (int n = 0; n < 4; n++) {
         const u16 *const of = keys + (first_key + n * 8 + g) * PAIRS_PITCH + k + 2 * t;
-        mma_m16n8k16(part[n], a, *(const u32 *)of, *(const u32 *)(of + 8));
+        pair_mma(part[n], a, *(const u32 *)of, *(const u32 *)(of + 8));
       }
     }
     __syncthreads();
