@@ -12,8 +12,7 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define ROWS_OF_INTEGERS 4
 #define STEP_OF_INTEGERS 127u
 
-#define KEYS_LEAST 16 /* fewer keys fill no tile: they are one step */
-#define KEYS_BY_TILE 512
+#define KEYS_LEAST 16   /* fewer keys fill no tile: they are one step */
 #define HEADS_FINE 1024 /* with more KV heads every chip has several waves of tiles */
 #define GROUP_EXACT 32  /* query heads of a KV head, up to which each number is a step */
 #define GROUP_MAX (1 << 16)
@@ -117,7 +116,7 @@ static const scale heads_of_few[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3
 #define HEADS_STEPS 63 /* the last, of few rows that of more than some 12,000 */
 
 /* Gradients have no tiles to cut, and several rounds of them sooner. */
-static const scale heads_of_gradients[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 3, 15 }, { 6, 2, 31 }, { 10, 0, 47 } };
+static const scale heads_of_gradients[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 2, 15 }, { 10, 0, 39 } };
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 typedef struct ruler {
@@ -180,22 +179,11 @@ static ruler lengths_ruler(const fa_problem *p, bool few, bool before)
     return few ? RULER(halves) : p->op == FA_BACKWARD ? RULER(rows_of_gradients) : before ? RULER(rows) : RULER(rows_as_keys);
 }
 
-/* Gradients of few keys: each step up to its value, which are then as many tiles of 64 keys. */
-static uint32_t length_step(const fa_problem *p, int64_t v, ruler r)
-{
-    return r.part == rows_of_gradients && p->sk <= KEYS_BY_TILE && v <= KEYS_BY_TILE ? step_upto(v, r) : step_of(v, r);
-}
-
-static uint32_t above_least(uint32_t step, ruler r)
-{
-    uint32_t least = step_of(KEYS_LEAST, r);
-    step = step > least ? step - least : 0;
-    return step < KEYS_STEPS ? step : KEYS_STEPS;
-}
-
 static uint32_t keys_step(int64_t sk, ruler r)
 {
-    return above_least(step_of(sk, r), r);
+    uint32_t least = step_of(KEYS_LEAST, r), step = step_of(sk, r);
+    step = step > least ? step - least : 0;
+    return step < KEYS_STEPS ? step : KEYS_STEPS;
 }
 
 /* Whether its rows are many, in a dense batch, before more keys. */
@@ -271,7 +259,7 @@ static digits digits_of(const fa_problem *p)
     int64_t all = rows_of(p);
     ruler r = lengths_ruler(p, all <= FA_FEW_ROWS, before_keys(p));
     bool keys = p->op != FA_MERGE; /* which has none */
-    digits d = { .keys = keys ? above_least(length_step(p, p->sk, r), r) : 0,
+    digits d = { .keys = keys ? keys_step(p->sk, r) : 0,
                  .heads = heads_step((int64_t)p->b * p->hkv, heads_ruler(p)),
                  .group = group_step(p->hq / p->hkv) };
     while (d.rows < TILES && all > tiles[d.rows])
@@ -279,7 +267,7 @@ static digits digits_of(const fa_problem *p)
     if (all > tiles[1] && all <= ROWS_OF_INTEGERS && has_integers(p))
         d.rows = STEP_OF_INTEGERS;
     if (d.rows == TILES)
-        d.rows += before_keys(p) ? step_upto(p->sq, RULER(rows_before_keys)) : length_step(p, p->sq, r);
+        d.rows += before_keys(p) ? step_upto(p->sq, RULER(rows_before_keys)) : step_of(p->sq, r);
     if (p->mask == FA_MASK_WINDOW)
         d.window = step_of(p->window ? p->window : FA_MODEL_WINDOW, RULER(octaves));
     d.kind = before_keys(p) ? FA_BATCH_CHUNKS : fa_problem_batch_kind(p);

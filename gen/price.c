@@ -299,7 +299,6 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     double block = corner(busy * walked, (fmax(alone, smem * walked) + w->latency) / sharing);
     double full = corner(busy * most, (fmax(alone, smem * most) + w->latency) / sharing);
     double tile = w->tile_issue / a->issue_rate + w->tile_latency / sharing;
-    double rests = 0; /* of so many slices the last is shorter: they follow each other, those of a group side by side */
     if (!fa_step_row_tile(s) && fa_step_key_tile(s)) {
         /* A thread block takes keys of a KV head: all row tiles that see them, of the group, of a slice of it, or of one head. */
         double group = (double)p->hq / p->hkv, blocks = ceil((double)p->sk / fa_step_key_tile(s)), each = v.all * group / blocks;
@@ -312,7 +311,6 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
         each *= full_slice / group;
         v.longest = equal ? each : fmin(full_slice * tiles, 2 * each); /* under a diagonal */
         v.shortest = equal ? each * last / full_slice : 0;             /* what is left of a group is a shorter tile */
-        rests = equal && last < full_slice ? slices : 0;
         tiles = blocks;
     } else if (!fa_step_row_tile(s)) { /* a thread block takes all row tiles of its head, one after the other */
         tile *= tiles;
@@ -357,13 +355,6 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
                 seen * corner(busy * share, fmax(alone, smem * share) + w->latency) + tile + fmin(masked, MASKED * w->cols * seen);
         }
         followed = follow(clocks_of, n, tiles_each / tiles, a->sm_count);
-    }
-    if (rests > 0 && repeats <= 1 && heads <= FOLLOWED) {
-        double clocks_of[FOLLOWED];
-        int n = 0;
-        for (double i = 0; i < heads; i++, n++)
-            clocks_of[n] = fmod(i + 1, rests) == 0 ? shortest : usual;
-        followed = follow(clocks_of, n, tiles, a->sm_count);
     }
     double unequal = sharing < 2 ? drawn(tiles_each, a->sm_count, longest, shortest)
                                  : fmax(first_sm(tiles_each, a->sm_count, sharing, longest, shortest),

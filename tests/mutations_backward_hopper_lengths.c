@@ -161,7 +161,7 @@ const mutation hopper_lengths_mutations[] = {
       "none deep" },
     { "only the first dO lands", K, "mbarrier_init(landed(grad_o_full(smem, i)), 1)", "mbarrier_init(landed(grad_o_full(smem, 0)), 1)", 0,
       "none deep" },
-    { "a slot of tiles is free too soon", K, "p.has_lengths and \" + 1\" or l.within", "l.within", 0, "packed pair" },
+    { "a slot of tiles is free too soon", K, "p.has_lengths and \" + 1\" or \"\"", "\"\"", 0, "packed pair" },
     { "barriers of what lands over those of tiles", L, "l.landed = l.tile_barriers + (c.grid > 0 and 5 or 0)", "l.landed = l.tile_barriers",
       0, "packed" },
     { "slots of tiles over barriers", L, "p.has_lengths and 2 + 3 * c.stages or 0", "p.has_lengths and 2 or 0", 0, "packed" },

@@ -188,7 +188,7 @@ static const mutation mutations[] = {
       "make_uint4(sequence.diagonal_hi, sequence.diagonal_lo, 0, 0)", 0, "packed" },
     { "ranges of the first warpgroup", T, "key_range_of(p, sequence, where, $(wg))", "key_range_of(p, sequence, where, 0)", 0, "packed" },
     { "lengths are read too early", T, "  grid_wait();\n  TileOrder order(p, smem);\n", "  TileOrder order(p, smem);\n", 0, "packed" },
-    { "first tiles of a sequence end it", T, "if (where.row < 0) break;", "if (where.row <= 0) break;", 1, "packed_none" },
+    { "first tiles of a sequence end it", T, "if (where.row < 0) break;", "if (where.row <= 0) break;", 0, "packed_none" },
     { "the last drawn tile is left out", "deal.cu", "< $(o.total);) {", "< $(o.total) - 1;) {", 0, "packed" },
     { "drawn from the first on", "deal.cu", "$(blocks) + __shfl_sync", "__shfl_sync", 0, "packed" },
 

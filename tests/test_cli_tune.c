@@ -487,6 +487,7 @@ Test(cli_tune, devices_share_the_problems_and_a_death_costs_one)
 }
 
 /* Processes that always die: it ends, and says so. */
+#define LEFT "no device is left"
 Test(cli_tune, no_device_is_left)
 {
     running r = start(ENDLESS " -n 512,1024 " TWO, 0);
@@ -496,7 +497,8 @@ Test(cli_tune, no_device_is_left)
         pid_t child[4];
         char bytes[4096];
         struct pollfd p = { .fd = fd, .events = POLLIN };
-        for (int i = children(r.pid, child, 4); i-- > 0;)
+        /* Until it gives up: a sanitizer has a process of its own at exit. */
+        for (int i = strstr(fa_text_cstr(&said), LEFT) ? 0 : children(r.pid, child, 4); i-- > 0;)
             kill(child[i], SIGKILL);
         if (poll(&p, 1, 10) > 0) {
             ssize_t n = read(fd, bytes, sizeof bytes);
@@ -506,7 +508,7 @@ Test(cli_tune, no_device_is_left)
     }
     code = end(&r, NULL);
     cr_assert_eq(code, 6, "%s", fa_text_cstr(&said));
-    cr_assert(strstr(fa_text_cstr(&said), "no device is left") && strstr(fa_text_cstr(&said), "signal 9"), "%s", fa_text_cstr(&said));
+    cr_assert(strstr(fa_text_cstr(&said), LEFT) && strstr(fa_text_cstr(&said), "signal 9"), "%s", fa_text_cstr(&said));
     fa_text_free(&said);
 }
 

@@ -10,11 +10,11 @@ static const struct {
     int inside, outside;        /* lines of templates/work/, and of all others but probes */
     const char *by_hand;        /* such a line */
 } rules[] = {
-    { "the number of a thread block", "blockIdx|gridDim|ctaid", 3, 0, "  const int row0 = blockIdx.x % p.tiles * BR;" },
+    { "the number of a thread block", "blockIdx|gridDim|ctaid", 2, 0, "  const int row0 = blockIdx.x % p.tiles * BR;" },
     { "the tile of a number", "[/%] p[.]tiles", 7, 1, "  const int head = number / p.tiles;" },
-    { "what is drawn from the counter", "atomicInc[(]|p[.]counter", 2, 0,
+    { "what is drawn from the counter", "atomicInc[(]|p[.]counter", 1, 0,
       "    if (lane == 0) drawn = atomicInc(p.counter, (u32)p.total - 1);" },
-    { "rounds back and forth", "round %+ 2 == 0", 2, 0, "    const int tile = round * n + (round % 2 == 0 ? block : n - 1 - block);" },
+    { "rounds back and forth", "round %+ 2 == 0", 1, 0, "    const int tile = round * n + (round % 2 == 0 ? block : n - 1 - block);" },
     { "a queue of tiles", "u32 tile_(full|empty|slot)[(]", 3, 0,
       "__device__ __forceinline__ u32 tile_full(u32 smem, int slot) { return barrier(smem, slot); }" },
     { "who takes tiles", "^struct [A-Za-z]*(Scheduler|Queue)\\b", 2, 0, "struct TileScheduler {" },

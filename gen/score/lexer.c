@@ -172,7 +172,8 @@ static fa_status number(fa_score_lexer *l, fa_score_token *t)
         return fa_score_fail(l->name, l->at, "the integer %.*s is beyond int32; accepted: at most 2147483647, or a number with a fraction",
                              n, l->s);
     /* Kernels have numbers of fp32: one that is infinite there, or 0, is not what was written. */
-    if (isinf((float)t->value) || (t->value == 0 ? !is_zero(l->s, n) : (float)t->value == 0))
+    float held = (float)t->value;
+    if (isinf(held) || (held == 0 && !is_zero(l->s, n)))
         return fa_score_fail(l->name, l->at, "the number %.*s is none of fp32; accepted: 0, 1.5e-45 to 3.4e38, or huge, which is infinite",
                              n, l->s);
     return FA_OK;

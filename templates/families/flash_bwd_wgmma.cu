@@ -41,9 +41,6 @@ constexpr int TILE_BARRIERS = $(l.tile_barriers), SMEM_SLOTS = $(l.slots);
 //| if p.has_lengths then
 constexpr int LANDED = $(l.landed);  // barriers between that where a buffer is full and that where what has rows of others lands
 //| end
-//| if l.within then
-constexpr int SMEM_O = $(l.o);
-//| end
 //| if l.sums then
 constexpr int SMEM_DS = $(l.ds), SMEM_ENDED = $(l.ended);
 //| else
@@ -52,9 +49,7 @@ constexpr int Q_GROUPS = QUERIES / 64, Q_STAGE = $(l.q_stage), SMEM_Q_BARRIERS =
 //| if c.twins == 1 then
 constexpr int SMEM_P = $(l.p);  // P in fp32, from a warpgroup to the other one of its keys
 //| end
-//| if not l.within then
 constexpr int DELTA_PAD = $(l.delta_pad);  // rows with their LSE, and then their D, side by side
-//| end
 constexpr float LOG2E = 1.44269504088896341f;
 
 //| include "machine/prelude.cu"

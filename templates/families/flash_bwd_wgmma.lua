@@ -17,7 +17,6 @@ local round_up = include "families/round_up.lua"
 
 local FEEDER = 24      -- registers per thread that the warpgroup of copies keeps
 local SMEM_TILE = 8192 -- bytes of a tile of dS: 64 keys, 64 queries
-local SHORT = 1024     -- keys up to which a launch less may be worth computing D for each tile of keys
 
 -- Registers per thread: at the launch, and what others have after the warpgroup of copies kept `feeder` (setmaxnreg).
 local function registers(a, groups, feeder)
@@ -29,16 +28,14 @@ local function groups_of(c) return c.bc // 64 * (1 + c.twins) end
 
 -- Of the kernel of dK and dV: where K, V, stages of Q and dO, dS on its way to the other warpgroup, P on its way to the other one of its
 -- keys, LSE and D lie in shared memory, after them the barriers, and tiles that were drawn.
--- within: whether D is computed within that kernel, which then has O, too.
-local function places_kv(p, c, within)
+local function places_kv(p, c)
   local row = c.box * 2
   local boxes, boxes_v = (p.d + c.box - 1) // c.box, (p.dv + c.box - 1) // c.box
   local l = { row = row, boxes = boxes, boxes_v = boxes_v, groups = groups_of(c) }
   l.v = c.bc * boxes * row
   l.q = l.v + c.bc * boxes_v * row
   l.grad_o = l.q + c.stages * c.br * boxes * row
-  l.o = l.grad_o + c.stages * c.br * boxes_v * row
-  l.ds = l.o + (within and c.stages * c.br * boxes_v * row or 0)
+  l.ds = l.grad_o + c.stages * c.br * boxes_v * row
   l.p = l.ds + c.ds_bufs * 2 * SMEM_TILE
   -- Half of the columns of dQ, in whole boxes where there are several.
   l.columns = boxes > 1 and (boxes + 1) // 2 * c.box or c.box // 2
@@ -88,10 +85,8 @@ end
 -- The thread that draws tiles spills at 24 registers, and beside long sums one that knows where a sequence lies; 40 are there where the
 -- others need no more than 232.
 local function leaves_40(p, c) return matrices(p, c) + 36 + regs_of_program(p) <= 232 end
--- within: as places_kv has it.
-local function feeder_of(p, c, within)
-  local more = within or c.grid == c.named.grid.persistent or p.has_lengths and c.twins == 0
-  return more and leaves_40(p, c) and 40 or FEEDER
+local function feeder_of(p, c)
+  return (c.grid == c.named.grid.persistent or p.has_lengths and c.twins == 0) and leaves_40(p, c) and 40 or FEEDER
 end
 
 -- The thread that walks marks in the kernel of dQ spills at 24.
@@ -170,32 +165,21 @@ return backward.family({
     { "spread", { 0, 1, 2, 4 },
       "query heads of a block of dK and dV: 0 = all of a group; else a kernel more adds up what those of a group left",
       later = true },
-    { "delta", { { 0, "before" }, { 1, "within" } },
-      "D: before = by a kernel of its own, within = by two warps of that of dK and dV, for each tile of keys again", later = true },
   },
 
   -- Two warpgroups of 64 keys each, or two of the same 64 where the sums of one take too many registers; dS through memory, or dQ added up.
   -- Of groups of several heads a block does all, or one.
   start = function(p, a)
-    local list, short = {}, p.sk <= SHORT and not p.has_lengths and not p.score
+    local list = {}
     -- Where no thread can draw tiles: of 64 query heads on 8, dense, adding dQ took 2 and 5 % more than dS in memory on an H200.
     local per_tile = p.has_lengths and not leaves_40(p, { br = 64, twins = 0, held = 0 })
-    -- Short rows, where the launches' ends are most of the time: D within, K and V held.
-    for _, box in ipairs(short and { 64, 32, 16 } or {}) do
-      list[#list + 1] = {
-        br = 64, bc = 128, twins = 0, held = 2, schedule = "plain", box = box, stages = 4, dq = "spill", ds_bufs = 0, grid = "per_tile",
-        q_br = 128, q_stages = 4, spread = 0, delta = "within",
-      }
-    end
     local function add(box, spread)
       for _, stages in ipairs({ 2, 4 }) do
         for _, twins in ipairs({ 0, 1 }) do
-          for _, delta in ipairs(short and { "before", "within" } or { "before" }) do
-            list[#list + 1] = {
-              br = 64, bc = twins == 1 and 64 or 128, twins = twins, held = 0, schedule = "plain", box = box, stages = stages, dq = "spill",
-              ds_bufs = 0, grid = "per_tile", q_br = 128, q_stages = 4, spread = spread, delta = delta,
-            }
-          end
+          list[#list + 1] = {
+            br = 64, bc = twins == 1 and 64 or 128, twins = twins, held = 0, schedule = "plain", box = box, stages = stages, dq = "spill",
+            ds_bufs = 0, grid = "per_tile", q_br = 128, q_stages = 4, spread = spread,
+          }
         end
         for _, held in ipairs({ 0, 2 }) do
           list[#list + 1] = {
@@ -244,8 +228,7 @@ return backward.family({
       local _launch, most = registers(a, groups_of(c), FEEDER)
       local others = 28 + regs_of_program(p)
       local need = matrices(p, c) + others
-      -- With 252 of the 255 of a lone one 152 bytes are spilled where it has 128 queries.
-      if need <= (c.br == 128 and most // 8 * 8 or most) then return true end
+      if need <= most then return true end
       return false, "gradients, S and dP with " .. others .. " others take " .. need .. " > " .. most .. " registers"
     end, upto = "dq", about = "registers" },
     { "turns", function(p, c)
@@ -291,24 +274,13 @@ return backward.family({
       if need <= a.smem_block then return true end
       return false, "K and dS take " .. need .. " > " .. a.smem_block .. " bytes"
     end, upto = "q_stages", about = "shared memory" },
-    { "within", function(p, c, a)
-      if c.delta == c.named.delta.before then return true end
-      if c.dq == c.named.dq.add then return false, "what leaves D leaves the zeros, too, from which dQ is added up" end
-      if p.has_lengths or p.score then return false, "of lengths and score programs other kernels read D, too" end
-      if not leaves_40(p, c) then return false, "warps that compute D leave too few registers" end
-      local need = places_kv(p, c, true).bytes_kv
-      if need <= a.smem_block then return true end
-      return false, "with O K, V, Q, dO and dS take " .. need .. " > " .. a.smem_block .. " bytes"
-    end, upto = "delta", about = "shared memory" },
     backward.workspace(64, function(c) return c.dq == c.named.dq.spill end),
   },
 
   layout = function(p, c, a)
-    local within = c.delta == c.named.delta.within
-    local l = places_q(places_kv(p, c, within), p, c)
-    l.tma, l.feeder, l.q_feeder = true, feeder_of(p, c, within), q_feeder_of(p)
+    local l = places_q(places_kv(p, c), p, c)
+    l.tma, l.feeder, l.q_feeder = true, feeder_of(p, c), q_feeder_of(p)
     l.delta_pad, l.delta_pdl, l.ordered = 128, true, p.has_lengths
-    l.within = within
     l.turns = c.schedule == c.named.schedule.turns
     l.persistent = c.grid == c.named.grid.persistent
     l.sums, l.spill = c.dq == c.named.dq.add, c.dq == c.named.dq.spill
@@ -346,33 +318,34 @@ return backward.family({
         or ("sk/%d %sunits"):format(c.bc, l.spread and "members/" .. c.spread .. " " or ""),
       per_sm = l.persistent and 1 or 0, counter = l.persistent and 1 or 0,
       maps = { map("q", c.br), map("k", 64), map("v", 64), map("grad_o", c.br) } }
-    if l.within then by_keys.maps[5] = map("o", c.br) end
-    local list = { by_keys }
+    if not l.spread then return { backward.delta_step(l, p), by_keys, by_queries } end
     local folds = (l.dk + 15) // 16 + (l.dv + 15) // 16
-    if l.spread then list[2] = { entry = "fa_grad_fold", threads = 128, smem = 0, grid = ("sk/64 %d units"):format(folds), pdl = 1 } end
-    list[#list + 1] = by_queries
-    if not l.within then table.insert(list, 1, backward.delta_step(l, p)) end
-    return list
+    return {
+      backward.delta_step(l, p), by_keys,
+      { entry = "fa_grad_fold", threads = 128, smem = 0, grid = ("sk/64 %d units"):format(folds), pdl = 1 },
+      by_queries,
+    }
   end,
 
   workspace = function(p, c, a, l)
     local part, parts = 128 * (l.dk + l.dv), ""  -- of 64 keys and a head
-    local delta = l.within and "" or ("delta fp32 b hq sq/%d %d, "):format(l.delta_pad, 2 * l.delta_pad)
     if l.ordered then parts = l.listed and (", key_tiles int32 spaced_k/%d 4"):format(c.bc) or ", order int32 b" end
     if l.spread then
       parts = parts .. (", parts_kv fp32 units members/%d sk/64 %d, sums_kv fp32 sliced units sk/64 %d"):format(c.spread, part, part)
     end
     if l.sums then
-      return delta .. ("sums fp32 b hq sq/64 %d"):format(64 * p.d) .. parts
+      return ("delta fp32 b hq sq/%d %d, sums fp32 b hq sq/64 %d"):format(l.delta_pad, 2 * l.delta_pad, 64 * p.d) .. parts
     end
-    local grad_s = ("grad_s %s units members sq/64 sk/64 4096"):format(p.dtype)
-    if l.spread then return delta .. grad_s .. parts end
-    return delta .. grad_s .. (", sums_kv fp32 sliced units sk/%d %d"):format(c.bc, 2 * c.bc * (l.dk + l.dv)) .. parts
+    if l.spread then
+      return ("delta fp32 b hq sq/%d %d, grad_s %s units members sq/64 sk/64 4096"):format(l.delta_pad, 2 * l.delta_pad, p.dtype) .. parts
+    end
+    return ("delta fp32 b hq sq/%d %d, grad_s %s units members sq/64 sk/64 4096, sums_kv fp32 sliced units sk/%d %d"):format(
+      l.delta_pad, 2 * l.delta_pad, p.dtype, c.bc, 2 * c.bc * (l.dk + l.dv)) .. parts
   end,
 
   params = function(p, c, a, l)
     local order = l.listed and " key_tiles" or l.ordered and " order" or ""
-    local buffers = (l.within and "" or "delta ") .. (l.sums and "sums" or "grad_s") .. order .. (l.spread and " parts_kv" or "")
+    local buffers = (l.sums and "delta sums" or "delta grad_s") .. order .. (l.spread and " parts_kv" or "")
       .. ((l.spread or not l.sums) and " sums_kv" or "")
     return backward.params(p, buffers) .. (l.listed and "" or p.has_lengths and "unit" or "key_base unit")
       .. ((l.spread or not l.sums) and " member members" or "") .. (l.persistent and " counter total" or "")
@@ -434,28 +407,13 @@ return backward.family({
       kv.bytes = math.max(1, once + (p.d + p.dv >= 256 and 4.9 or 5.7) * visible * p.sq * p.d * ((p.sk + c.bc - 1) // c.bc))
       q = { bytes = math.max(1, p.b * p.hq * p.sq * p.d * 6) }
     end
-    -- Two warpgroups to 64 keys: a tile begins and ends sooner, each block takes longer, and what remains is that of the kernel of dQ. By
-    -- 243 timings on both chips, of which those below 20 us took 0.8 of their price.
-    if c.twins == 1 then
-      kv.tile_latency, q.tile_latency = kv.tile_latency - 4500, 2500
-      for _, field in ipairs({ "matrix_flops", "exps", "issue", "smem_bytes", "latency" }) do kv[field] = kv[field] * 1.03 end
-    end
     kv.bytes = kv.bytes * again(p, c, a, l, row)
-    -- O comes with dO, and both are read once more.
-    if l.within then
-      kv.smem_bytes = kv.smem_bytes + 6 * c.br * dv
-      kv.bytes = kv.bytes + 2 * p.b * p.hq * p.sq * p.dv
-      kv.tile_latency = kv.tile_latency - 800
-    end
     slow_down(ends_of(p, l) * padding_of(p, c) * alone_of(p, l), kv, q)
-    local list = { kv, q }
-    if not l.within then table.insert(list, 1, backward.delta_work(p, l)) end
-    if not l.spread then return list end
+    if not l.spread then return { backward.delta_work(p, l), kv, q } end
     -- Parts of dK and dV are written and read again.
     local parts = p.b * p.hkv * ((p.hq // p.hkv + c.spread - 1) // c.spread) * p.sk * 8 * (l.dk + l.dv)
     kv.bytes = kv.bytes + parts
     local fold = { bytes = math.max(1, parts + p.b * p.hkv * p.sk * p.grad_bytes * (p.d + p.dv)) }
-    table.insert(list, #list, fold)
-    return list
+    return { backward.delta_work(p, l), kv, fold, q }
   end,
 })

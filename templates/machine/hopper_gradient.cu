@@ -1,4 +1,4 @@
-//| needs "c.br c.held c.twins l.apart l.dk l.dq l.dv l.sums l.within"
+//| needs "c.br c.held c.twins l.apart l.dk l.dq l.dv l.sums"
 // ---- more instructions of sm_90a: plain bulk copies, and the products of gradients ----
 
 //| for n = 2, c.twins == 1 and 1 or l.sums and l.apart and 3 or 2 do
@@ -99,7 +99,7 @@ __device__ __forceinline__ void wgmma_fence(u32 (&a)[NS / 2]) {
       : "memory");
 }
 
-//| if c.held > 0 or l.within then
+//| if c.held > 0 then
 // Four 8 x 8 matrices of 16-bit elements; lane 8m + r gives the address of row r of matrix m.
 __device__ __forceinline__ void ldmatrix_x4(u32 *r, u32 address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

@@ -1,18 +1,12 @@
-//| needs "l.within? l.delta_lanes l.delta_pad? l.delta_pieces l.delta_rows l.delta_vec l.pairs?"
+//| needs "l.delta_lanes l.delta_pad? l.delta_pieces l.delta_rows l.delta_vec l.pairs?"
 //| local wk = include("work/work.lua").of(p, l)
 //| local pr = include("pairs/pairs.lua").of(p, l)
-//| if l.within then
-// ---- D = rowsum(dO O) - dLSE ----
-//| else
 // ---- D = rowsum(dO O) - dLSE, the step before the backward pass ----
-//| end
 //| local piece = ({ [16] = "uint4", [8] = "uint2", [4] = "u32", [2] = "u16" })[l.delta_vec * p.o_bytes]
 //| local words = math.max(1, l.delta_vec * p.o_bytes // 4)
-//| if not l.within then
 constexpr int DELTA_LANES = $(l.delta_lanes);    // that share a row
 constexpr int DELTA_PIECES = $(l.delta_pieces);  // of a row: $(l.delta_vec) elements, which one instruction loads
 constexpr int DELTA_ROWS = $(l.delta_rows);      // of a block
-//| end
 typedef $(piece) DeltaPiece;
 
 //| if p.o ~= "fp32" then
@@ -75,9 +69,9 @@ __device__ __forceinline__ float lse_log2(const Params &p, float lse) {
 //|   end
 //| end
 
-//| if l.delta_pad and not l.within then
+//| if l.delta_pad then
 //|   include "tiles/delta_block.cu"
-//| elseif not l.within then
+//| else
 __device__ __forceinline__ void delta_of_row(const Params &p, const Sequence &sequence, int head, int row) {
   const int lane = threadIdx.x % DELTA_LANES;
   const bool real = row < sequence.sq();

@@ -1,4 +1,4 @@
-//| needs "c.box c.br c.held c.twins l.apart l.within l.consumer l.dk l.dv l.feeder l.groups l.listed? l.persistent l.spread l.sums"
+//| needs "c.box c.br c.held c.twins l.apart l.consumer l.dk l.dv l.feeder l.groups l.listed? l.persistent l.spread l.sums"
 //| needs "l.tile_rows? l.turns"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
@@ -92,16 +92,11 @@ __device__ __forceinline__ bool has_keys(const Params &p, int tile) {
 //|   include "wgmma/grad_hopper_out_of_range.cu"
 
 //| end
-//| if l.within then
-// One thread: Q, dO and O, block by block, head by head; after the first block K and V, for which the tile before may have to end.
-//| else
 // One thread: Q and dO, block by block, head by head; after the first block K and V, for which the tile before may have to end; then LSE
 // and D of its rows, which the kernel in front leaves. That kernel has waited for what is in front of it, so that the rest is there before
 // it ends.
-//| end
-//| local o_map = l.within and "const TensorMap &o_map, " or ""
 __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap &q_map, const TensorMap &k_map, const TensorMap &v_map,
-                                               const TensorMap &grad_o_map, $(o_map)u32 smem, const Unit &unit, const Sequence &sequence, int key0,
+                                               const TensorMap &grad_o_map, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                                $(pr.marked and "" or "const QueryBlocks &blocks, ")Ring<STAGES> &ring, int round) {
 //| local grad_o_landing, k_landing, v_landing = "grad_o_full(smem, ring.at)", "k_full(smem)", "v_full(smem)"
 //| if p.has_lengths then
@@ -147,34 +142,26 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
 //| if pr.marked then
       leave_code(smem, ring, marks_of_keys(p, sequence, head, key0, KEYS), head, block, head != before, head != next_head, !more);
 //| end
-      mbarrier_expect(full, Q_TILE$(l.within and "" or " + BR * 8"));
+      mbarrier_expect(full, Q_TILE + BR * 8);
 #pragma unroll
       for (int box = 0; box < BOXES; box++)
         tma_load(smem + SMEM_Q + ring.at * Q_TILE + box * BR * ROW, q_map, full, box * BOX, sequence.map_query(block * BR), head, batch);
       mbarrier_wait(grad_o_empty(smem, ring.at), ring.parity ^ 1);
-      mbarrier_expect($(grad_o_landing), $(l.within and "2 * " or "")GRAD_O_TILE);
+      mbarrier_expect($(grad_o_landing), GRAD_O_TILE);
 #pragma unroll
       for (int box = 0; box < BOXES_V; box++)
         tma_load(smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE + box * BR * ROW, grad_o_map, $(grad_o_landing), box * BOX,
                  sequence.map_query(block * BR), head, batch);
-//| if l.within then
-#pragma unroll
-      for (int box = 0; box < BOXES_V; box++)
-        tma_load(smem + SMEM_O + ring.at * GRAD_O_TILE + box * BR * ROW, o_map, grad_o_full(smem, ring.at), box * BOX,
-                 sequence.map_query(block * BR), head, batch);
-//| end
       if (!($(begun))) {
         wait_for_keys(smem, round);
         load_keys(smem, k_map, $(k_landing), BOXES, K_TILE);
         load_keys(smem + SMEM_V, v_map, $(v_landing), BOXES_V, V_TILE);
       }
-//| if not l.within then
       grid_wait();
       const long long rows = sequence.delta(head, block * BR);
       const float *const statistics = (const float *)p.delta + rows + rows / DELTA_PAD * DELTA_PAD;
       bulk_load(smem + SMEM_ROWS + ring.at * BR * 8, statistics, BR * 4, full);
       bulk_load(smem + SMEM_ROWS + ring.at * BR * 8 + BR * 4, statistics + DELTA_PAD, BR * 4, full);
-//| end
       ring.next();
     }
 }
@@ -359,19 +346,13 @@ __device__ __forceinline__ void each_tile(const Params &p, u32 smem, const Consu
 //| if p.has_lengths then
 //|   include "wgmma/grad_hopper_clear.cu"
 
-//| elseif l.within then
-//|   include "wgmma/grad_hopper_delta.cu"
-
 //| end
 //| local single = l.sums and "wgmma/grad_hopper_add.cu" or "wgmma/grad_hopper_single.cu"
 //| include(c.twins == 1 and "wgmma/grad_hopper_warpgroup_pair.cu" or single)
 
 extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
     fa_grad_kv(const __grid_constant__ Params p, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map,
-               const __grid_constant__ TensorMap v_map, const __grid_constant__ TensorMap grad_o_map$(l.within and "," or ") {")
-//| if l.within then
-               const __grid_constant__ TensorMap o_map) {
-//| end
+               const __grid_constant__ TensorMap v_map, const __grid_constant__ TensorMap grad_o_map) {
   extern __shared__ __align__(1024) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
@@ -385,11 +366,11 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
     mbarrier_init(k_full(smem), 1), mbarrier_init(v_full(smem), 1);
 //| if l.persistent then
     mbarrier_init(keys_empty(smem), 4 * GROUPS);
-//|   wk.begin_slots("4 * GROUPS" .. (p.has_lengths and " + 1" or l.within and " + DELTA_WARPS" or ""))
+//|   wk.begin_slots("4 * GROUPS" .. (p.has_lengths and " + 1" or ""))
 //| end
 #pragma unroll
     for (int i = 0; i < STAGES; i++) {
-      mbarrier_init(q_full(smem, i), 1$(l.within and " + DELTA_WARPS" or "")), mbarrier_init(q_empty(smem, i), 4 * GROUPS);
+      mbarrier_init(q_full(smem, i), 1), mbarrier_init(q_empty(smem, i), 4 * GROUPS);
       mbarrier_init(grad_o_full(smem, i), 1), mbarrier_init(grad_o_empty(smem, i), 4 * GROUPS);
     }
 //| if l.sums then
@@ -422,12 +403,6 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
       return;
     }
 //| end
-//| if l.within then
-    if (warp == 1 || warp == 2) {
-      leave_rows(p, smem, warp - 1, lane);
-      return;
-    }
-//| end
     if (warp == 3) {
       grid_wait();
       if (lane == 0) grid_over();
@@ -435,7 +410,7 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
     }
     if (warp == 0 && lane == 0) {
       tma_prefetch(q_map), tma_prefetch(k_map), tma_prefetch(v_map), tma_prefetch(grad_o_map);
-//| if l.within or pr.marked and not p.has_lengths then
+//| if pr.marked and not p.has_lengths then
       grid_wait();
 //| end
       Ring<STAGES> ring;
@@ -451,10 +426,9 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
 //| if pr.marked then
         produce_blocks(p, q_map, k_map, v_map, grad_o_map, smem, tile.unit, sequence, tile.key0, ring, round);
 //| else
-//|   local o_too = l.within and "o_map, " or ""
         const QueryBlocks blocks = query_blocks(sequence, tile.key0, KEYS);
         if (blocks.lo <= blocks.hi)
-          produce_blocks(p, q_map, k_map, v_map, grad_o_map, $(o_too)smem, tile.unit, sequence, tile.key0, blocks, ring, round);
+          produce_blocks(p, q_map, k_map, v_map, grad_o_map, smem, tile.unit, sequence, tile.key0, blocks, ring, round);
         else {
           grid_wait();
           skip_keys(smem, round);

@@ -60,7 +60,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
   };
   TileQueue tiles;
   Tile where;
-  bool fresh = true;  // $(l.halves and "nobody has asked for Q of the tile at hand" or "no tile yet has read Q")
+  bool fresh = true;  // $(l.halves and "Q of the tile at hand has not been asked for" or "no tile yet has read Q")
 //| if l.halves then
   // Rows of Q of a tile are on their way, so many from `first` on. All warps have read those before, and the last P, which has the place of
   // the last box.

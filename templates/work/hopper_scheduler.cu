@@ -239,12 +239,8 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
     keep_in_l2(p.page_table + (long long)(i / lines) * p.page_table_stride + i % lines * 32);
 //|       end
 //|     end
-//|     if l.shared then
-  TileOrder order(p, smem);
-//|     else
   grid_wait();
   TileOrder order(p, smem);
-//|     end
 //|   elseif pr.has_mask and not l.split then
   grid_wait();  // ranges are found of what the program reads
 //|   end
@@ -259,33 +255,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
   const Parts parts = parts_of_launch(p);
 //|   end
 //|   local way = wk.ways[c.grid]
-//|   if p.has_lengths and l.shared then
-//|     local one, all = "(int)" .. block, "(int)" .. blocks
-//|     if c.cluster > 1 then one, all = "(int)(" .. block .. ")", "(int)(" .. blocks .. ")" end
-  // First for nothing and without lengths, so that the instructions of the search are read while the launch before ends.
-#pragma unroll 1
-  for (int round = -1, tile = 0;; round++) {
-    if (round == 0) grid_wait(), tile = $(one);
-    if (round < 1) order.begin(round == 0);
-//|     if way == "rounds" then
-    if (round > 0) tile = round * $(all) + (round % 2 == 0 ? $(one) : $(all) - 1 - $(one));
-//|     else
-    if (round > 0) {
-      wait_loaded();
-      u32 drawn = 0;
-      if (lane == 0) drawn = atomicInc(p.counter, (u32)order.total() - 1);
-      tile = $(all) + (int)__shfl_sync(~0u, drawn, 0);
-    }
-//|     end
-    const Tile where = order.tile(tile);
-    if (round < 0) continue;
-//|     if way == "rounds" then
-    if (round > 0) wait_loaded();
-//|     end
-    if (where.row < 0) break;
-    publish(where);
-  }
-//|   elseif p.has_lengths and way == "rounds" then
+//|   if p.has_lengths and way == "rounds" then
   // The next is found while the keys of the one before are loaded.
 //|     local of_clusters = c.cluster > 1 and { cast = "(int)", block = "(" .. block .. ")", blocks = "(" .. blocks .. ")" }
 //|     wk.each(way, of_clusters or { cast = "(int)" }, function(number)

@@ -126,15 +126,14 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
 //|   pr.part_of(true)
 //| elseif p.has_lengths then
 // The same for this launch: of each of its tiles, where the longest sees so many keys. By a warp of each block.
-__device__ __forceinline__ int parts_of_launch(const Params &p, int tiles, int keys$(by_mean and ", int mean, bool real" or "")) {
+__device__ __forceinline__ int parts_of_launch(const Params &p, int tiles, int keys$(by_mean and ", int mean" or "")) {
 //|   if l.near then
   const int parts = 1;
 //|   else
   const int parts = parts_of(tiles, $(blocks_of("keys")), $(tiles_at_once)$(by_mean and ", " .. blocks_of("mean") or "")).each;
 //|   end
 //|   if l.merges then
-//|     local first = (by_mean and "real && " or "") .. wk.block .. " == 0"
-  if ($(first) && threadIdx.x % 32 == 0) *(int4 *)p.tiles_open = make_int4(parts, tiles, 0, 0);  // for the second step
+  if ($(wk.block) == 0 && threadIdx.x % 32 == 0) *(int4 *)p.tiles_open = make_int4(parts, tiles, 0, 0);  // for the second step
 //|   end
   return parts;
 }

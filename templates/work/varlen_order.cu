@@ -1,4 +1,4 @@
-//| needs "c.cluster? c.pack? c.sections? l.near? l.order? l.pack? l.parts l.shared? l.split? l.tma? l.walks?"
+//| needs "c.pack? c.sections? l.near? l.order? l.pack? l.parts l.shared? l.split? l.tma? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local packed = (c.pack or l.pack) == 1
@@ -265,11 +265,7 @@ struct TileOrder {
 //| end
 //| end
 
-//| if l.shared then
-  __device__ __forceinline__ TileOrder(const Params &p, u32 smem) : p(p), smem(smem) {}
-  // Looks at the lengths. Not `real`: at none, as if each sequence had a tile; nothing leaves the block.
-  __device__ __forceinline__ void begin(bool real) {
-//| elseif l.tma then
+//| if l.tma then
   __device__ __forceinline__ TileOrder(const Params &p, u32 smem) : p(p), smem(smem) {
 //| else
   __device__ __forceinline__ explicit TileOrder(const Params &p) : p(p) {
@@ -304,11 +300,7 @@ struct TileOrder {
 #pragma unroll 1
 //| end
     for (int i = threadIdx.x % 32; i < p.b; i += 32) {
-//| if l.shared then
-      const Levels levels = real ? levels_of(i) : Levels{9, 1};
-//| else
       const Levels levels = levels_of(i);
-//| end
       tiles += levels.tiles;
 //| if l.shared then
       if (i < 32) first = levels;
@@ -326,7 +318,7 @@ struct TileOrder {
     for (int i = 16; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
     const float mean = sum * (float)heads() / (float)max(n.total, 1);
 //|     end
-    n.parts = parts_of_launch(p, n.total$(l.near and ", 0, 0" or ", (int)(((float)most + 1.f) * keys), (int)((mean + 1.f) * keys)"), real);
+    n.parts = parts_of_launch(p, n.total$(l.near and ", 0, 0" or ", (int)(((float)most + 1.f) * keys), (int)((mean + 1.f) * keys)"));
 //|   else
     n.parts = parts_of_launch(p, n.total, (int)((__reduce_max_sync(~0u, most) + 1ll) * BR / p.group));
 //|   end
@@ -414,23 +406,8 @@ struct TileOrder {
     int n = p.hkv == 1 ? index : (int)((u32)index / (u32)p.hkv);
     const int head = index - n * p.hkv;
     const Levels levels = lanes.levels;
-    int here = levels.tiles;  // of a lane's sequence, those to choose from
-//|   if pr.grow then
-    int level = -1;           // that they are of
-//|   end
-    // Of a single round the order does not matter.
-    if (sums.total > (int)gridDim.x$((c.cluster or 1) > 1 and " / CLUSTER" or "")) {
-      Found s = found();
-      if (s.section < 0) s.section = 0, s.level = __reduce_max_sync(~0u, levels.highest()), s.above = 0;
-      descend(s, levels, n);
-      keep(s);
-      n -= s.above;
-      here = levels.from(s.level) - levels.from(s.level + 1);
-//|   if pr.grow then
-      level = s.level;
-//|   end
-    }
-    // The sequence: the one that has the n-th of these.
+    Found s = found();
+    if (s.section < 0) s.section = 0, s.level = __reduce_max_sync(~0u, levels.highest()), s.above = 0;
 //| else
 //| if (c.sections or 1) > 1 then
     const int widest = (own().width + $(c.sections - 1)) / $(c.sections);
@@ -446,12 +423,12 @@ struct TileOrder {
     const Levels levels = own().levels;
     Found s = found();
     if (at != s.section) s.section = at, s.level = __reduce_max_sync(~0u, levels.highest()), s.above = 0;
+//| end
     descend(s, levels, n);
     keep(s);
     n -= s.above;
     // The sequence: the n-th of those with tiles of that level, or the one whose tiles hold it.
     const int here = levels.from(s.level) - levels.from(s.level + 1);
-//| end
 //| if l.walks then
     const int upto = upto_lane(here);
 //| else
@@ -477,8 +454,6 @@ struct TileOrder {
     const int at_head = w.row / BR * p.hkv + head;
     w.number = first < 0 ? -1 : first + at_head * w.parts;
     w.place = __shfl_sync(~0u, own().place, lane) + at_head;
-//| elseif pr.grow and l.shared then
-    w.row = (level < 0 ? n - __shfl_sync(~0u, upto - here, lane) : level - __shfl_sync(~0u, levels.lowest, lane)) * BR;
 //| elseif pr.grow then
     w.row = (s.level - __shfl_sync(~0u, levels.lowest, lane)) * BR;
 //| else
