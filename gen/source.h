@@ -19,6 +19,7 @@ typedef struct fa_map {
     int32_t cols, rows; /* of the box, elements */
     int32_t swizzle;    /* span of the shared-memory swizzle, bytes: 0 = none, 32, 64, 128 */
     int32_t boxes;      /* of a row of the tensor, side by side in groups of eight rows: rank 5; 0: rank 4 */
+    int32_t together;   /* heads whose rows of a token are one row, of which `cols` counts pieces of 8 bytes; 0: rows are of a head */
     int32_t array;      /* 1 + the number of an operand of the score program, in the place of `operand`; 0: none */
     int32_t rank;       /* indices that it has */
     int32_t row_index;  /* which of them counts rows */

@@ -1,6 +1,7 @@
 /* steps: the kernels that a family's steps() returns, read and checked. */
 #include "error.h"
 #include "family.h"
+#include "format.h"
 #include "problem.h"
 #include "score/known.h"
 #include "score/names.h"
@@ -11,6 +12,7 @@
 #define BOX_MAX 256   /* elements of each dimension of a TMA box */
 #define TMA_UNIT 16   /* bytes: rows of a box are a multiple of it */
 #define GROUP 8       /* rows of a swizzle pattern */
+#define PIECE 8       /* bytes that maps of several heads count columns by */
 #define PER_SM_MAX 32 /* blocks that an SM of any chip holds */
 
 /* The operands that TMA can load, for messages. */
@@ -34,6 +36,20 @@ static void read_boxes(lua_State *L, const fa_lua_args *fr, const fa_family *f, 
                    of, m->boxes, m->cols, (int)width);
     if (m->boxes && m->rows % GROUP)
         luaL_error(L, "templates/%s: rows of %s is %d; accepted with boxes: a multiple of %d", f->file, of, m->rows, GROUP);
+}
+
+/* Rows of several heads of a token as one: of formats with blocks, whose rows begin anywhere. */
+static void read_together(lua_State *L, const fa_lua_args *fr, const fa_family *f, const char *of, fa_map *m)
+{
+    const fa_operand *o = &f->operation->operand[m->operand];
+    int64_t row = fa_sizes_of(fr->problem, 0).of[o->extent[3]] * fa_operand_bytes(o, fr->problem); /* blocks, and bytes of one */
+    if (m->together < 2 || m->together * row % TMA_UNIT || m->together * row > m->cols * PIECE)
+        luaL_error(L,
+                   "templates/%s: together of %s is %d, with cols of %d pieces of %d bytes; accepted: 0, or from 2 on as many rows of %d "
+                   "bytes as have room there, a multiple of %d bytes",
+                   f->file, of, m->together, m->cols, PIECE, (int)row, TMA_UNIT);
+    if (m->swizzle || m->boxes)
+        luaL_error(L, "templates/%s: swizzle of %s is %d and boxes is %d; accepted with together: 0", f->file, of, m->swizzle, m->boxes);
 }
 
 /* Which array of the score program the map at the top of the stack is of. */
@@ -62,7 +78,9 @@ static void read_tensor(lua_State *L, const fa_lua_args *fr, const fa_family *f,
         luaL_error(L, "templates/%s: tensor of %s is \"%s\"; accepted: %s", f->file, of, name, mappable(names, sizeof names, f->operation));
     lua_pop(L, 1);
     const fa_operand *o = &f->operation->operand[m->operand];
-    if (!fa_problem_maps(fr->problem, o))
+    const fa_format *format = fa_format_of(fa_operand_dtype(o, fr->problem));
+    bool blocks = m->together && fr->problem->op == FA_FORWARD && format && format->block > 1;
+    if (!blocks && (m->together || !fa_problem_maps(fr->problem, o)))
         luaL_error(L, "templates/%s: %s is of %s, which is %s here; accepted: a map of %s where it has the type of %s", f->file, of,
                    o->name, fa_dtype_name(fa_operand_dtype(o, fr->problem)), o->name, f->operation->operand[0].name);
 }
@@ -73,7 +91,7 @@ static void read_map(lua_State *L, const fa_lua_args *fr, const fa_family *f, co
     char of[64];
     snprintf(of, sizeof of, "map %d of step %s", i, s->entry);
     if (!lua_istable(L, -1))
-        luaL_error(L, "templates/%s: %s is a %s; accepted: { tensor =, cols =, rows =, swizzle =, boxes = }", f->file, of,
+        luaL_error(L, "templates/%s: %s is a %s; accepted: { tensor =, cols =, rows =, swizzle =, boxes =, together = }", f->file, of,
                    luaL_typename(L, -1));
     bool array = lua_getfield(L, -1, "array") != LUA_TNIL;
     lua_pop(L, 1);
@@ -83,12 +101,14 @@ static void read_map(lua_State *L, const fa_lua_args *fr, const fa_family *f, co
                    f->file, of);
     if (array)
         read_array(L, fr, f, of, m);
-    else
+    else {
+        m->together = fa_family_integer(L, f, of, "together", 0);
         read_tensor(L, fr, f, of, m);
+    }
     m->cols = fa_family_integer(L, f, of, "cols", -1);
     m->rows = fa_family_integer(L, f, of, "rows", -1);
     m->swizzle = fa_family_integer(L, f, of, "swizzle", 0);
-    int bytes = array ? 2 : fa_operand_bytes(&f->operation->operand[m->operand], fr->problem);
+    int bytes = array ? 2 : m->together ? PIECE : fa_operand_bytes(&f->operation->operand[m->operand], fr->problem);
     if (m->rows < 1 || m->rows > BOX_MAX)
         luaL_error(L, "templates/%s: rows of %s is %d; accepted: 1 to %d", f->file, of, m->rows, BOX_MAX);
     if (m->cols < 1 || m->cols > BOX_MAX || m->cols * bytes % TMA_UNIT)
@@ -101,6 +121,8 @@ static void read_map(lua_State *L, const fa_lua_args *fr, const fa_family *f, co
                    m->cols, m->cols * bytes, m->swizzle);
     if (!array)
         read_boxes(L, fr, f, of, m);
+    if (m->together)
+        read_together(L, fr, f, of, m);
 }
 
 /* The list `maps` of the step at the top of the stack. */

@@ -47,7 +47,7 @@
     X(int32_t, int, parts, NAMED, "partial results")                                                                              \
     X(int32_t, int, accumulate, NAMED, "1: gradients are added to what is there, 0: they take its place")                         \
     X(int32_t, int, joined, NAMED, "of maps of rank 5: 1: a box brings all its rows, heads lie whole boxes apart; 0: eight rows") \
-    X(int32_t, int, boxed, NAMED, "1: arrays of the score program lie as their maps ask")                                         \
+    X(int32_t, int, boxed, NAMED, "1: arrays of the score program, or rows of several heads, lie as their maps ask")              \
     X(int32_t, int, unit, NAMED, "pairs of a sequence and a key/value head that launches before this one did")                    \
     X(int32_t, int, member, NAMED, "query heads of each of its groups that launches before this one did")                         \
     X(int32_t, int, members, NAMED, "query heads of each of its groups that this launch does")                                    \

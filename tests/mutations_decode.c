@@ -201,7 +201,7 @@ static const mutation mutations[] = {
     { "32-bit stride of tokens", L, "row % RUN)) * step", "row % RUN)) * (u32)step", 0, "far_pages" },
     { "32-bit stride of pages", L, "at * page_step", "at * (u32)page_step", 0, "far_tokens" },
     { "what is fetched early is read", L, "\"prefetch.global.L2 [%0];\"", "\"{\\n.reg .u32 x;\\nld.global.u32 x, [%0];\\n}\"", 1, "line" },
-    { "copies run a stage too far", T, "cp_async_wait<STAGES - 2>()", "cp_async_wait<STAGES - 1>()", 1, "line" },
+    { "copies run a stage too far", T, "cp_async_wait<STAGES - 2>()", "cp_async_wait<STAGES - 1>()", 0, "line" },
     { "warps of a group do not meet", T,
       "  asm volatile(\"bar.sync %0, %1;\" ::\"r\"(group + 1), \"n\"(GROUP_THREADS) : \"memory\");\n//| end", "//| end", 0, "groups" },
     { "all groups meet at one barrier", T, "::\"r\"(group + 1), \"n\"(GROUP_THREADS) : \"memory\");\n//| end",

@@ -12,7 +12,9 @@ static fa_status render(const char *more, const char *problem, const char *arch,
     fa_problem p;
     fa_config c;
     toy_dir(dir, "extern \"C\" __global__ void toy() {}\n");
-    snprintf(lua, sizeof lua, "%.*s%s, %s%s", (int)(at - toy_lua), toy_lua, step, more, at + strlen(step));
+    const char *fields = strstr(toy_lua, "return {") + strlen("return {");
+    snprintf(lua, sizeof lua, "%.*s formats = \"q8_0\",%.*s%s, %s%s", (int)(fields - toy_lua), toy_lua, (int)(at - fields), fields, step,
+             more, at + strlen(step));
     toy_write(dir, "toy.lua", lua);
     *out = (fa_source){ 0 };
     cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
@@ -46,7 +48,10 @@ Test(steps, all_fields)
     const fa_step *t = &s.step[0];
     cr_expect(t->per_sm == 2 && t->cluster == 4 && t->counter == 1 && t->pdl == 1 && t->keys_most == 7 && t->n_maps == 4);
     const fa_map expect[] = {
-        { 0, 64, 256, 128, 0, 0, 0, 0 }, { 1, 256, 1, 0, 0, 0, 0, 0 }, { 2, 16, 24, 32, 4, 0, 0, 0 }, { 3, 32, 3, 64, 0, 0, 0, 0 }
+        { 0, 64, 256, 128, 0, 0, 0, 0, 0 },
+        { 1, 256, 1, 0, 0, 0, 0, 0, 0 },
+        { 2, 16, 24, 32, 4, 0, 0, 0, 0 },
+        { 3, 32, 3, 64, 0, 0, 0, 0, 0 },
     };
     for (int i = 0; i < 4; i++)
         cr_expect(!memcmp(&t->map[i], &expect[i], sizeof expect[i]), "map %d: %d, %d x %d, %d, %d", i, t->map[i].operand, t->map[i].cols,
@@ -100,6 +105,13 @@ Test(steps, faults_are_named)
         { MAP("tensor = 'v', cols = 64, rows = 16, boxes = 2"), "bf16,d=128,dv=96", "sm_90a", "boxes of map 1 of step toy is 2" },
         { MAP("tensor = 'k', cols = 64, rows = 12, boxes = 2"), "bf16,d=128,dv=96", "sm_90a",
           "rows of map 1 of step toy is 12; accepted with boxes: a multiple of 8" },
+        { MAP("tensor = 'k', cols = 138, rows = 32, together = 2"), "bf16,d=128", "sm_90a", "map 1 of step toy is of k" },
+        { MAP("tensor = 'q', cols = 138, rows = 32, together = 2"), "bf16,d=128,kv=q8_0", "sm_90a", "map 1 of step toy is of q" },
+        { MAP("tensor = 'k', cols = 138, rows = 32, together = 9"), "bf16,d=128,kv=q8_0", "sm_90a",
+          "together of map 1 of step toy is 9, with cols of 138 pieces of 8 bytes; accepted: 0, or from 2 on as many rows of 136 bytes" },
+        { MAP("tensor = 'k', cols = 138, rows = 32, together = 1"), "bf16,d=128,kv=q8_0", "sm_90a", "together of map 1 of step toy is 1" },
+        { MAP("tensor = 'v', cols = 138, rows = 32, together = 3"), "bf16,d=128,kv=q8_0", "sm_90a", "together of map 1 of step toy is 3" },
+        { MAP("tensor = 'v', cols = 138, rows = 32, together = 2, boxes = 2"), "bf16,d=128,kv=q8_0", "sm_90a", "boxes of map 1" },
         { MAP("array = 0, row_index = 0, cols = 64, rows = 64"), "bf16,d=64", "sm_90a", "map 1 of step toy is of an array; accepted" },
         { MAP("tensor = 'q', cols = 64, rows = 64 }, { array = 0, row_index = 0, cols = 64, rows = 64"), "bf16,d=64", "sm_90a",
           "array of map 2 of step toy is 0; accepted: the number of an array of 16-bit elements of the score program" },

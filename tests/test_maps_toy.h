@@ -13,8 +13,8 @@ static const char lua[] =
     "more.cluster,\n"
     "  counter = more.counter, pdl = more.pdl, keys_most = more.keys_most } } end\n"
     "return {\n"
-    "  doc = \"a toy with maps\", default = false, features = \"lengths+pages+score\",\n"
-    "  tunables = { { \"kind\", { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, \"which steps\" } },\n"
+    "  doc = \"a toy with maps\", default = false, features = \"lengths+pages+score\", formats = \"q8_0\",\n"
+    "  tunables = { { \"kind\", { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 }, \"which steps\" } },\n"
     "  supports = function(p, a) if p.align < 16 then return false, \"rows\" end return true end,\n"
     "  constraints = {},\n"
     "  layout = function(p, c, a) return { bytes = 1024, threads = 128, regs = 40 } end,\n"
@@ -27,6 +27,8 @@ static const char lua[] =
     "    if c.kind == 3 then return step { per_sm = 1, cluster = 2, counter = 1 } end\n"
     "    if c.kind == 6 then return step { pdl = 1 } end\n"
     "    if c.kind == 10 then return step { keys_most = 256 } end\n"
+    "    if c.kind == 11 then return step { maps = { { tensor = \"k\", cols = 36, rows = 16, together = 4 },\n"
+    "      { tensor = \"v\", cols = 36, rows = 16, together = 4 } } } end\n"
     "    if c.kind == 7 then return step { pdl = 1, cluster = 2 } end\n"
     "    if c.kind == 8 then return step { maps = { { tensor = \"k\", cols = 16, rows = 24, swizzle = 32, boxes = 4 } } } end\n"
     "    if c.kind == 9 then return step { maps = { { tensor = \"q\", cols = 64, rows = 32 },\n"
@@ -76,6 +78,7 @@ static inline const fa_plan *plan_of(const fa_args *a, int kind)
     const fa_plan *plan;
     char text[32];
     raw.dtype = a->dtype, raw.d = a->d, raw.dv = a->dv, raw.mask = a->mask, raw.o_dtype = a->o_dtype;
+    raw.kv_dtype = a->kv_dtype;
     raw.features = fa_operation_features(fa_operation_find(a->op), a), raw.page = a->page_table ? fa_lengths_page(a) : 0;
     if (a->score)
         OK(fa_problem_of(a, &p));

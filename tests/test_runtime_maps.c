@@ -181,6 +181,46 @@ Test(runtime_maps, boxes_side_by_side)
     same_boxes(&a, "rows that are no groups", ROW(16, 255, 4, 1, 2), ROW(128, 32, 32, 255 * 128), BOX(16, 8, 4, 1, 1));
 }
 
+/* Rows of q8_0 of four heads as one: 68 bytes a head. */
+Test(runtime_maps, heads_together)
+{
+    fa_args a = toy_args();
+    a.kv_dtype = FA_Q8_0, a.dv = 64;
+    fake_launch l = launch(&a, 11);
+    cr_assert_eq(l.maps, 2);
+    cr_expect_eq(l.params.key_base, 0);
+    for (int i = 0; i < 2; i++) {
+        SAME(&l.map[i], i ? "v" : "k", i ? 0x300000000 : 0x200000000, ROW(34, 256, 1, 2), ROW(272, 272, 256 * 272));
+        cr_expect(l.map[i].type == CU_TENSOR_MAP_DATA_TYPE_INT64 && l.map[i].swizzle == CU_TENSOR_MAP_SWIZZLE_NONE);
+        cr_expect(l.map[i].rank == 4 && l.map[i].box[0] == 36 && l.map[i].box[1] == 16 && l.map[i].box[2] == 1 && l.map[i].box[3] == 1);
+    }
+    a.mask = FA_MASK_WINDOW, a.window_left = 3, a.window_right = 0; /* of 128 queries at the end of 256 keys */
+    l = launch(&a, 11);
+    cr_expect_eq(l.params.key_base, 125);
+    SAME(&l.map[0], "keys that are seen", 0x200000000 + 125 * 272, ROW(34, 131, 1, 2), ROW(272, 272, 256 * 272));
+    a.mask = FA_MASK_NONE;
+    a.k = (fa_tensor){ AT(2), 2 * 4 * 300 * 4, 2 * 4 * 4, 2 }; /* strides count blocks: a token's row in the place of four */
+    l = launch(&a, 11);
+    SAME(&l.map[0], "tokens apart", 0x200000000, ROW(34, 256, 1, 2), ROW(34 * 32, 34 * 32, 34 * 9600));
+    /* What no map holds: the kernel's boxed is 0, and nothing is encoded. */
+    static const fake_map nothing;
+    const fa_tensor none[] = { { (char *)AT(2) + 4, 2048, 8, 2 },
+                               { AT(2), 256 * 16, 16, 4 },
+                               { AT(2), 256 * 10, 10, 2 },
+                               { AT(2), 2050, 8, 2 },
+                               { AT(2), 2 * 256, 2, 512 } };
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        a.k = none[i];
+        long before = fake_calls("cuTensorMapEncodeTiled");
+        l = launch(&a, 11);
+        cr_expect(!memcmp(&l.map[0], &nothing, sizeof nothing) && !memcmp(&l.map[1], &nothing, sizeof nothing), "%zu", i);
+        cr_expect_eq(fake_calls("cuTensorMapEncodeTiled"), before, "%zu", i);
+    }
+    a.k = (fa_tensor){ AT(2), 0, 0, 0 }, a.hq = a.hkv = 6; /* heads are not a whole number of times four */
+    l = launch(&a, 11);
+    cr_expect(!memcmp(&l.map[0], &nothing, sizeof nothing));
+}
+
 /* Of an array for each head, query and key, the same for all sequences. */
 Test(runtime_maps, arrays_of_a_score_program)
 {

@@ -12,6 +12,7 @@
 #define TMA_UNIT 16
 #define RANK_MAX 5
 #define GROUP 8 /* rows that a swizzle pattern has */
+#define PIECE 8 /* bytes of an element of maps of several heads */
 
 /* All that a map is made of. No padding: compared as bytes. */
 typedef struct recipe {
@@ -56,6 +57,13 @@ static fa_range rows_seen(const fa_values *v, bool keys)
 {
     fa_pairs p = { v->sq, v->sk, { v->diag_lo, v->diag_hi } };
     return keys ? fa_pairs_all_keys(&p) : fa_pairs_all_queries(&p);
+}
+
+/* The first of them; where none is, one that is there. */
+static int64_t first_row(const fa_values *v, bool keys)
+{
+    int64_t first = rows_seen(v, keys).first, rows = keys ? v->sk : v->sq;
+    return first < rows ? first : rows - 1;
 }
 
 /* One operand of a call: strides of sequence, head, batch in elements. */
@@ -216,12 +224,49 @@ static bool array_fits(const fa_map *m, const fa_score_given *given)
     return fits;
 }
 
+/* ---- rows of several heads as one ---- */
+
+static bool together_fits(const fa_map *m, const fa_call *c)
+{
+    const fa_operand *o = &c->op->operand[m->operand];
+    tensor t = tensor_of(c, m->operand, &c->problem);
+    int64_t bytes = fa_operand_bytes(o, &c->problem);
+    return !is_empty(&t, c) && t.ptr % TMA_UNIT == 0 && t.stride[1] == t.width && t.size[1] % m->together == 0 &&
+           (t.size[0] <= 1 || fa_map_stride_fits(t.stride[0] * bytes)) && (t.size[2] <= 1 || fa_map_stride_fits(t.stride[2] * bytes));
+}
+
+/* Of rank 4 as others are: pieces of a token's row of all heads, sequence, one head, batch. */
+static void describe_together(recipe *r, const cu_driver *d, const fa_map *m, const fa_call *c)
+{
+    const fa_values *a = &c->values;
+    tensor t = tensor_of(c, m->operand, &c->problem);
+    int64_t bytes = fa_operand_bytes(&c->op->operand[m->operand], &c->problem);
+    *r = (recipe){ .driver = d, .address = t.ptr, .rank = 4, .type = CU_TENSOR_MAP_DATA_TYPE_INT64 };
+    if (keys_are_known(&t, c))
+        r->address += (uint64_t)(t.stride[0] * bytes) * (uint64_t)first_row(a, true);
+    const dimension all[RANK_MAX] = { { t.size[1] * t.width * bytes / PIECE, 1, m->cols },
+                                      { rows_of(&t, c), t.stride[0] * bytes / PIECE, m->rows },
+                                      { 1, 0, 1 },
+                                      { t.size[2], t.stride[2] * bytes / PIECE, 1 } };
+    encode_dimensions(r, all, PIECE, false);
+}
+
+/* A map that a launch may do without. */
+static bool is_optional(const fa_map *m)
+{
+    return m->array || m->together;
+}
+
 bool fa_maps_boxed(const fa_step *s, const fa_call *c)
 {
     bool all = true;
-    for (int i = 0; i < s->n_maps; i++)
-        if (s->map[i].array)
-            all = all && array_fits(&s->map[i], &c->values.score[s->map[i].array - 1]);
+    for (int i = 0; i < s->n_maps; i++) {
+        const fa_map *m = &s->map[i];
+        if (m->array)
+            all = all && array_fits(m, &c->values.score[m->array - 1]);
+        else if (m->together)
+            all = all && together_fits(m, c);
+    }
     return all;
 }
 
@@ -260,10 +305,8 @@ static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_ca
     *r = (recipe){ .driver = d, .address = t.ptr, .rank = m->boxes ? 5 : 4, .type = types[t.dtype], .swizzle = (uint32_t)m->swizzle };
     if (empty) /* it may be NULL then, its strides 0; nothing is loaded. Of Q and K one has rows, or there would be no launch */
         r->address = a->operand[t.keys ? 0 : 1].address;
-    else if (keys_are_known(&t, c) || queries_are_known(&t, c)) {
-        int64_t first = rows_seen(a, t.keys).first, rows = t.keys ? a->sk : a->sq;
-        r->address += (uint64_t)(t.stride[0] * bytes) * (uint64_t)(first < rows ? first : rows - 1);
-    }
+    else if (keys_are_known(&t, c) || queries_are_known(&t, c))
+        r->address += (uint64_t)(t.stride[0] * bytes) * (uint64_t)first_row(a, t.keys);
     dimensions_of(all, m, &t, rows_of(&t, c), a->joined && !empty);
     encode_dimensions(r, all, bytes, empty);
 }
@@ -328,14 +371,15 @@ static const cached_map *recall(const recent *r, uint64_t same, uint64_t address
 
 fa_status fa_maps_encode(const CUtensorMap *at[FA_STEP_MAPS], const cu_driver *d, const fa_step *s, uint64_t same, const fa_call *c)
 {
+    static const CUtensorMap none;
     maps *all = s->n_maps ? own() : NULL;
     if (s->n_maps && !all)
         return fa_fail(FA_NOMEM, "launch: %zu bytes of host memory for this thread's tensor maps", sizeof *all);
     for (int i = 0; i < s->n_maps; i++) {
         const fa_map *m = &s->map[i];
         const fa_score_given *array = m->array ? &c->values.score[m->array - 1] : NULL;
-        if (array && !c->values.boxed) { /* nothing is loaded by it */
-            at[i] = at[0];
+        if (is_optional(m) && !c->values.boxed) { /* nothing is loaded by it */
+            at[i] = i ? at[0] : &none;
             continue;
         }
         uint64_t address = array ? array->address : c->values.operand[m->operand].address;
@@ -345,6 +389,8 @@ fa_status fa_maps_encode(const CUtensorMap *at[FA_STEP_MAPS], const cu_driver *d
             recipe r;
             if (array)
                 describe_array(&r, d, m, array);
+            else if (m->together)
+                describe_together(&r, d, m, c);
             else
                 describe(&r, d, m, c);
             cached_map *here = &all->table[line_of(&r)][i];

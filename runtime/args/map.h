@@ -32,8 +32,9 @@ bool fa_map_stride_fits(int64_t bytes);
 bool fa_maps_joined(const fa_step *s, const fa_call *c);
 
 /* Whether TMA can address the arrays of the score program that the step has maps of: one that begins at a multiple of 16 bytes, whose last
- * index goes from element to element, and whose others have strides as those of tensors, or of 0 for all but the rows. Else their maps are
- * of another tensor, and nothing is loaded by them: values.boxed. True where there are none. */
+ * index goes from element to element, and whose others have strides as those of tensors, or of 0 for all but the rows. And the tensors that
+ * it has maps of several heads of: heads side by side in a token's row, a whole number of times so many, and the row's base and strides as
+ * TMA asks. Else their maps are others, and nothing is loaded by them: values.boxed. True where there are none. */
 bool fa_maps_boxed(const fa_step *s, const fa_call *c);
 
 /* Whether one of the steps takes maps. */

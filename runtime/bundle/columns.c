@@ -24,6 +24,7 @@
     X(rows, 1, 256)                   \
     X(swizzle, 0, 128)                \
     X(boxes, 0, 256)                  \
+    X(together, 0, 256)               \
     X(array, 0, FA_SCORE_OPERANDS_MAX) \
     X(rank, 0, 4)                     \
     X(row_index, 0, 3)

@@ -62,19 +62,32 @@ end
 
 function decode.row_bytes_of(name, n) return rows_of.row_bytes(codes(name, 80), n) end
 
--- Whether K and V may come so.
-function decode.has_token_rows(p, c)
-  local low, heads = low_bits(p, 80), math.max(1, c.head_warps or 0)
+-- Whether K and V of so many heads of a block may come so.
+local function token_rows_of(p, heads)
+  local low = low_bits(p, 80)
   if not low then return false, "K and V have no few bits" end
-  if heads == 1 or c.row_warps ~= 1 then return false, "a block has rows of one head" end
+  if heads == 1 then return false, "a block has rows of one head" end
   if edges.bounds(p) then return false, "heads see keys of their own" end
-  if p.has_pages and p.page < c.bk then return false, "bk = " .. c.bk .. " keys lie in several pages" end
-  if c.bk % heads > 0 then return false, c.bk .. " keys for " .. heads .. " heads" end
   for _, x in ipairs { { low.k, p.d }, { low.v, p.dv } } do
     local f, row = x[1], rows_of.row_bytes(x[1], x[2])
     if row % 4 > 0 or heads * row % 16 > 0 then return false, "heads of " .. row .. " bytes" end
     if row % 16 > 0 and (f.block == 1 or f.scales > 1 or f.least_at > 0 or f.high_at > 0) then return false, "rows begin within chunks" end
   end
+  return true
+end
+local rows_problem, rows_by_heads  -- what was asked last: the space of a problem asks for each config
+function decode.has_token_rows(p, c)
+  local heads = math.max(1, c.head_warps or 0)
+  if rows_problem ~= p then rows_problem, rows_by_heads = p, {} end
+  local known = rows_by_heads[heads]
+  if not known then
+    known = { token_rows_of(p, heads) }
+    rows_by_heads[heads] = known
+  end
+  if not known[1] then return false, known[2] end
+  if c.row_warps ~= 1 then return false, "a block has rows of one head" end
+  if p.has_pages and p.page < c.bk then return false, "bk = " .. c.bk .. " keys lie in several pages" end
+  if c.bk % heads > 0 then return false, c.bk .. " keys for " .. heads .. " heads" end
   return true
 end
 
@@ -92,15 +105,33 @@ local function boxes_of(p, cc)
   end
   return true
 end
-local boxed_problem, boxed_on, boxes, without  -- what was asked last: the space of a problem asks for each config
+-- Whether a token's rows of all of a block's heads may: blocks, whose rows begin within chunks. Where heads do not lie side by side the
+-- launch says so, and warps copy rows.
+local function token_boxes_of(p, cc, heads)
+  if cc < 90 then return false, "no TMA before sm_90" end
+  local low = low_bits(p, 80)
+  if not low or low.k.block == 1 or low.v.block == 1 then return false, "boxes of several heads of codes without blocks" end
+  if p.has_batch_invariant then return false, "a tile's keys are not those between two" end
+  for _, x in ipairs { { low.k, p.d }, { low.v, p.dv } } do
+    local pitch = token_rows(x[1], x[2], heads).pitch
+    if pitch > 128 then return false, "boxes of " .. 16 * pitch .. " bytes" end
+  end
+  return true
+end
+local boxed_problem, boxed_on, boxes, without, of_tokens  -- what was asked last: the space of a problem asks for each config
 function decode.has_boxes(p, c, cc)
   if boxed_problem ~= p or boxed_on ~= cc then
     boxes, without = boxes_of(p, cc)
-    boxed_problem, boxed_on = p, cc
+    boxed_problem, boxed_on, of_tokens = p, cc, {}
+  end
+  if (c.token_rows or 0) == 1 then
+    local heads = math.max(1, c.head_warps or 0)
+    of_tokens[heads] = of_tokens[heads] or { token_boxes_of(p, cc, heads) }
+    return of_tokens[heads][1], of_tokens[heads][2]
   end
   if not boxes then return false, without end
   if p.has_pages and (p.page % 8 > 0 or p.page % c.bk > 0 and c.bk % p.page > 0) then return false, "runs of keys are no patterns" end
-  if c.row_warps ~= 1 or (c.token_rows or 0) == 1 then return false, "copies of several warps" end
+  if c.row_warps ~= 1 then return false, "copies of several warps" end
   return true
 end
 
@@ -174,13 +205,18 @@ local function is_narrow(p, low)
 end
 
 -- Bytes of a key's rows of K and V in shared memory.
-local function row_bytes(p)
+local function row_bytes_of(p)
   local low = low_bits(p, 80)
   if low then
     local tokens = (p.k_scale == 2 and 4 or 0) + (p.v_scale == 2 and 4 or 0)
     return 16 * (chunks_of(p, low.k, p.d) + chunks_of(p, low.v, p.dv)) + tokens
   end
   return (round_up(p.d, 8) + round_up(p.dv, 8)) * p.bytes
+end
+local row_problem, row_known  -- what was asked last
+local function row_bytes(p)
+  if row_problem ~= p then row_problem, row_known = p, row_bytes_of(p) end
+  return row_known
 end
 
 decode.row_bytes = row_bytes
@@ -316,9 +352,9 @@ function decode.layout(p, c, a, wide)
       l.used = l.floats + groups * c.bk * rows_of.scales(l.low.k, p.d) * 4
     end
   end
-  if l.boxes then  -- mbarriers of the groups' buffers
+  if l.boxes then  -- mbarriers of the groups' buffers; where heads share them one that tells when all have read a buffer, too
     l.barriers = round_up(l.used, 8)
-    l.used = l.barriers + groups * c.stages * 8
+    l.used = l.barriers + (l.tokens and 2 * c.key_warps or groups) * c.stages * 8
   end
   l.walk, l.next = "Walk", "next_tile"
   if p.has_batch_invariant then
@@ -359,7 +395,10 @@ end
 function decode.steps(p, c, a, l)
   local grid = ("rows/%d hkv%s b keys/%d"):format(c.br, l.heads and "/" .. l.heads or "", c.bk * c.key_warps)
   local first = { entry = "fa_decode", threads = l.threads, smem = l.bytes, per_sm = c.ctas * c.sm_shares, pdl = l.pdl, grid = grid }
-  if l.boxes then
+  if l.boxes and l.tokens then
+    local function map(tensor, pitch) return { tensor = tensor, cols = 2 * pitch, rows = c.bk, together = l.heads } end
+    first.maps = { map("k", l.tokens.k.pitch), map("v", l.tokens.v.pitch) }
+  elseif l.boxes then
     local rows = p.has_pages and math.min(p.page, c.bk) or c.bk  -- of a box, and of eight rows swizzled chunks are a pattern
     first.maps = { { tensor = "k", cols = p.d, rows = rows, swizzle = p.d }, { tensor = "v", cols = p.dv, rows = rows, swizzle = p.dv } }
   end
@@ -435,6 +474,12 @@ function decode.least_keys(p) return p.b * p.hkv * p.sk * row_bytes(p) <= 4e6 en
 -- keys, or where no block has parts of two tiles, so that all walk in step, and worst elsewhere. 40 races of e4m3 and s8 on an H200.
 local BOXES_SHORT, BOXES_LONG = { [1] = 1.1, [2] = 0.89, [4] = 0.87, [8] = 0.9 }, { [1] = 1.04, [2] = 1.02, [4] = 0.985, [8] = 1 }
 local BOXES_KEPT, BOXES_IN_STEP = 0.84, 0.955
+-- Rows of all heads of a token by boxes, in blocks: by the number of heads; of 16 rows, which one shape was raced with. 22 races of q8_0 and
+-- q4_0 on an H200, beside the prices of rows that warps copy, which are some 10 % below their times.
+local TOGETHER_SHORT, TOGETHER_LONG = { [2] = 1.05, [4] = 0.83, [8] = 0.81 }, { [2] = 1.1, [4] = 0.89, [8] = 0.87 }
+local TOGETHER_MANY = 0.68
+-- 16 rows of one head of them by copies, there.
+local APART_SIXTEEN = 2.2
 -- walked: keys that a block has one after the other; kv: bytes of K and V.
 local function apart(p, c, a, low, walked, kv)
   if not low or p.hkv == 1 then return 1 end
@@ -445,11 +490,13 @@ local function apart(p, c, a, low, walked, kv)
   local bytes = low.k.block == 1 and low.v.block == 1 and not tokens
   if (c.boxes or 0) == 1 then
     local short = math.max(p.d, p.dv) <= 64
+    if (c.token_rows or 0) == 1 then return (c.br > 8 and TOGETHER_MANY or 1) * (short and TOGETHER_SHORT or TOGETHER_LONG)[heads] end
     if heads == 1 and short and kv < KEPT_ALL * a.l2_bytes then return BOXES_KEPT end
     if heads == 1 and not short and p.b * p.hkv <= a.sm_count * c.ctas then return BOXES_IN_STEP end
     return (short and BOXES_SHORT or BOXES_LONG)[heads]
   end
   if bytes and c.br == 64 and is_narrow(p, low) and kv < IN_L2 then return APART_LANES end
+  if c.br == 16 and heads == 1 and low.k.block > 1 and a.hbm_gbs > 4000 then return APART_SIXTEEN end
   if bytes and a.hbm_gbs > 4000 then
     if heads == 2 and c.bk == 64 and math.max(p.d, p.dv) <= 64 and kv < KEPT_ALL * a.l2_bytes then return SHORT_FEW end
     if heads == 4 and c.bk == 64 and math.max(p.d, p.dv) <= 64 then
@@ -576,11 +623,14 @@ local ISSUED = { 0.28, 0.51, 0.56, 0.5 }
 local TWO_BLOCKS = 0.966
 -- Four blocks of four rows of q4_0 there, each with a tile of its own: 0.93 of the time of three; where they share tiles 1.01 to 1.13.
 local FOUR_BLOCKS = 0.82
+-- Where boxes bring rows no warp copies. Of 12 races of q4_0 there.
+local BROUGHT = 0.68
 local function unpacking(p, c, a, l)
   local values = p.d * (l.cost_k + BESIDE) + p.dv * (l.cost_v + BESIDE)
   local warps = l.warps * c.ctas
   local waits = l.tokens and c.br == 4 and c.ctas == 2 and a.hbm_gbs > 4000 and TWO_BLOCKS or 1
   if l.tokens and c.br == 4 and c.ctas == 4 and p.b * p.hkv >= OWN_TILE * heads_of(c) * a.sm_count * c.ctas then waits = FOUR_BLOCKS end
+  if l.boxes then waits = BROUGHT end
   return waits * warps * (OF_ITERATION + c.bk * (OF_KEY + values / 32)) / (4 * ISSUED[math.max(1, warps // 4)])
 end
 
@@ -620,6 +670,7 @@ function decode.params(p, c)
   end
   return "q k v o lse " .. (c.combine == c.named.combine.last_block and "workspace" or "tiles_open") .. " part_o part_state "
     .. values.rows .. values.scores .. values.seen .. values.pages .. scales .. ((c.boxes or 0) == 1 and not p.has_lengths and " key_base" or "")
+    .. ((c.boxes or 0) == 1 and (c.token_rows or 0) == 1 and " boxed" or "")
 end
 
 -- Buffers, blocks of an SM and heads side by side as they mostly win.

@@ -158,11 +158,12 @@ constexpr bool PAIRS_V = false;
 //|   include "mma/decode_fragments.cu"
 //| end
 
-//| if l.boxes then
-// Waits until the group's copies have arrived, whose warp is then through with the buffer of the iteration before. barrier: the buffer's.
+//| local pieces = l.tokens and l.boxes  -- a token's rows of all heads by boxes
+//| if l.boxes and not pieces then
+// Waits until the group's copies have arrived; those of the next iterations are under way. barrier: the buffer's.
 __device__ __forceinline__ void group_arrived(u32 barrier, u32 parity) {
 //|   if p.k_scale == 2 or p.v_scale == 2 then
-  cp_async_wait<STAGES - 2>();
+  cp_async_wait<STAGES - 1>();
 //|   end
   mbarrier_wait(barrier, parity);
   __syncwarp();
@@ -190,7 +191,21 @@ __device__ __forceinline__ void group_arrived(int group) {
 //| end
 
 //| local clears = l.boxes and (p.has_lengths or p.mask ~= "none")
-//| if clears then
+//| if clears and pieces then
+// A box brings rows of V that no query of the tile sees, and their NaN times a probability of 0 would be NaN: all but rows lo to hi are
+// cleared, by each head's warp its own. Chunks have two heads' bytes: all wait for each other.
+__device__ __forceinline__ void clear_unseen(u32 v_tile, int lo, int hi) {
+  constexpr int WORDS = V_BYTES / 4;
+  const int side = (int)threadIdx.x / HEAD_THREADS, key_group = (int)threadIdx.x % HEAD_THREADS / GROUP_THREADS;
+  const u32 own = v_tile + side * V_BYTES;
+  for (int i = (int)threadIdx.x % 32; i < BC * WORDS; i += 32)
+    if (i / WORDS < lo || i / WORDS > hi)
+      asm volatile("st.shared.u32 [%0], %1;" ::"r"(own + i / WORDS * (V_PITCH * 16) + i % WORDS * 4), "r"(0) : "memory");
+  fence_async();  // the buffer is the copy engine's again
+  asm volatile("bar.sync %0, %1;" ::"r"(key_group + 1), "n"(HEADS * GROUP_THREADS) : "memory");
+}
+
+//| elseif clears then
 // A box brings rows of V that no query of the tile sees, and their NaN times a probability of 0 would be NaN: all but rows lo to hi are
 // cleared. By all lanes of the group's warp.
 __device__ __forceinline__ void clear_unseen(u32 v_tile, int lo, int hi) {
@@ -223,7 +238,21 @@ const u32 buffers = shared_address(smem) + group * SMEM_GROUP;
 const int key_group = group % GROUPS;
 //|     end
 //|   end
-//|   if l.boxes then
+//|   if pieces then
+// Of each buffer of the heads' groups: one that tells when it has arrived, and STAGES after it one that tells when all have read it.
+const u32 barriers = shared_address(smem) + SMEM_BARRIERS + key_group * (2 * STAGES * 8);
+if (side == 0 && threadIdx.x % GROUP_THREADS == 0) {
+#pragma unroll
+  for (int s = 0; s < STAGES; s++) {
+    mbarrier_init(barriers + s * 8, 1);
+    mbarrier_init(barriers + (STAGES + s) * 8, HEADS);
+  }
+  fence_barrier_init();
+  fence_async();
+}
+__syncthreads();
+Loader loader(p, split.walk, $(key_group), k_map, v_map);
+//|   elseif l.boxes then
 const u32 barriers = shared_address(smem) + SMEM_BARRIERS + group * (STAGES * 8);
 if (threadIdx.x % GROUP_THREADS == 0) {
 #pragma unroll
@@ -247,7 +276,7 @@ if (split.walk.left > 0) {
 //|   end
 //| end
 //| if l.boxes then
-  if (threadIdx.x == 0) {
+  if (threadIdx.x == 0$(pieces and " && p.boxed" or "")) {
     tma_prefetch(k_map);
     tma_prefetch(v_map);
   }
@@ -290,7 +319,10 @@ if (split.walk.left > 0) {
 //| local commits = not l.boxes or p.k_scale == 2 or p.v_scale == 2
 #pragma unroll 1
   for (int s = 0; s < STAGES - 1; s++) {
-//| if l.boxes then
+//| if pieces then
+    if (side == 0 || !p.boxed) loader.load(buffers + s * STAGE, barriers + s * 8);
+    cp_async_commit();
+//| elseif l.boxes then
     loader.load(buffers + s * STAGE, barriers + s * 8);
 //| else
     loader.load(buffers + s * STAGE);
@@ -345,8 +377,23 @@ if (split.walk.left > 0) {
 //| local begin, condition = "int iteration = walk.iteration", "iteration < walk.end"
 //| if p.has_batch_invariant then begin, condition = "const int end = walk.cuts.begin_of(segment + 1)", "iteration < end" end
     for ($(begin); $(condition); iteration++) {
-//| if l.boxes then
-      group_arrived(barriers + stage * 8, parity);
+//| if pieces then
+      if (p.boxed) {
+        __syncwarp();  // all lanes are through with the buffer of the iteration before, and the warps meet at its barrier
+        if (threadIdx.x % 32 == 0) mbarrier_arrive(barriers + (STAGES + free_stage) * 8);
+        if (side == 0) {
+          mbarrier_wait(barriers + (STAGES + free_stage) * 8, parity);
+          loader.load(buffers + free_stage * STAGE, barriers + free_stage * 8);
+        }
+        mbarrier_wait(barriers + stage * 8, parity);
+        __syncwarp();
+      } else {
+        group_arrived(group);
+        loader.load(buffers + free_stage * STAGE, barriers + free_stage * 8);
+        cp_async_commit();
+      }
+//| elseif l.boxes then
+      __syncwarp();  // the warp is through with the buffer of the iteration before
       loader.load(buffers + free_stage * STAGE, barriers + free_stage * 8);
 //| else
       group_arrived(group);
@@ -354,6 +401,9 @@ if (split.walk.left > 0) {
 //| end
 //| if commits then
       cp_async_commit();
+//| end
+//| if l.boxes and not pieces then
+      group_arrived(barriers + stage * 8, parity);
 //| end
 //| if l.tokens then
       // The first chunks of the head's rows.
@@ -372,7 +422,8 @@ if (split.walk.left > 0) {
 //| elseif clears then
       if (block >= tile.range.block_lo && block <= tile.range.block_hi) {
         const bool cut = $(pr.is_cut("tile.range"));
-        if (cut) clear_unseen(v_tile, tile.range.key_lo - block * BC, tile.range.key_hi - block * BC);
+//|   local rows = pieces and "buffers + stage * STAGE + K_TILE" or "v_tile"
+        if (cut) clear_unseen($(rows), tile.range.key_lo - block * BC, tile.range.key_hi - block * BC);
         rows.attend(p, sequence, tile, block, cut, $(tiles));
       }
 //| else

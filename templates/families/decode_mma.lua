@@ -44,8 +44,10 @@ return decode.family {
     end },
     { "boxes_alone", function(p, c)
       local in_step = (c.kv_lanes == 1) == ((c.head_warps or 0) == 0)
-      if (c.boxes or 0) == 0 or in_step and c.sm_shares == 1 and c.min_turns == 1 then return true end
-      return false, "boxes of several heads that other blocks do not walk in step, or shares of less than an SM"
+      if (c.boxes or 0) == 0 then return true end
+      local usual = in_step and c.sm_shares == 1 and c.min_turns == 1
+      if usual and ((c.token_rows or 0) == 0 or c.stages <= 3 and c.ctas <= 2 and c.bk >= 32) then return true end
+      return false, "boxes of several heads that other blocks do not walk in step, shares of less than an SM, or pieces of few keys"
     end, search = true },
     { "token_rows", function(p, c)
       if (c.token_rows or 0) == 0 then return true end
@@ -103,6 +105,22 @@ return decode.family {
           end
           for _, to in ipairs(decode.starts({ tile }, "last_block", shares)) do list[#list + 1] = to end
         end
+      end
+    end
+    -- The same pieces by TMA, where memory is that fast: keys, heads, buffers.
+    local by_boxes = {}
+    if br <= 16 and raced and not p.has_batch_invariant and a.hbm_gbs > 4000 and decode.row_bytes_of(p.kv, p.d) % 16 > 0 then
+      local nibbles = codes(p.kv, a.cc).bits == 4
+      if p.d <= 64 and br < 16 then by_boxes = { { 64, 8, 2 }, { 64, 4, 2 } }
+      elseif br == 4 and nibbles then by_boxes = { { 64, 8, 2 }, { 32, 4, 3 } }
+      else by_boxes = { { 32, 8, 2 }, { 32, 4, 2 } } end
+    end
+    for _, x in ipairs(by_boxes) do
+      local tile = { br = br, bk = x[1], row_warps = 1, key_warps = 8 // x[2], head_warps = x[2], token_rows = 1, boxes = 1 }
+      if two and decode.has_two_limbs(p, tile) then tile.limbs = 1 end
+      if p.hkv % x[2] == 0 and decode.has_token_rows(p, tile) and decode.has_boxes(p, tile, a.cc) then
+        local blocks = p.d <= 64 and br == 4 and x[2] == 8 and codes(p.kv, a.cc).bits == 4 and 2 or 1
+        for _, to in ipairs(decode.starts({ tile }, "last_block", { { x[3], blocks, 8 } })) do list[#list + 1] = to end
       end
     end
     -- Rows of 64 or 128 bytes by TMA.

@@ -41,7 +41,8 @@ struct Loader {
   int $(x[1])_shift;  // of the tile's rows, as it is copied; -1: by less than chunks
 //| end
 //| local alike  -- K's chunks and V's go to the same places of their tiles
-//| if l.tokens then
+//| local pieces = l.tokens and l.boxes  -- a token's rows of all heads by boxes
+//| if l.tokens and not pieces then
   bool k_whole, v_whole;  // all heads' rows of a token are one piece of whole chunks: k, v are those of the first head; else the warp's own
   // Of a warp's keys TOKENS side by side, WIDTH chunks of each; then what is left of them all.
   template <int WHOLE>
@@ -102,7 +103,7 @@ struct Loader {
     $(x[1])_column = in_register(thread % $(x[2]));
 //|   end
 //| end
-//| if l.tokens then
+//| if l.tokens and not pieces then
     k_whole = k_has_whole_tokens(p);
     v_whole = v_has_whole_tokens(p);
     k_from = side_of<$(l.tokens.k.whole)>(thread, (int)p.k_ss * (int)sizeof(k_element));
@@ -300,7 +301,39 @@ struct Loader {
   }
 
 //| end
-//| if l.tokens then
+//| -- Where heads do not lie side by side.
+//| local unit = p.kv_align >= 16 and "16" or "UNIT"
+//| local function own_rows(indent)
+$(indent)constexpr int UNITS = ROW_BYTES / $(unit);
+$(indent)const long long step = stride * (long long)sizeof(E);
+$(indent)const u32 own = tile + (int)threadIdx.x / HEAD_THREADS * ROW_BYTES;
+$(indent)base += first * step;
+#pragma unroll 1
+$(indent)for (int i = thread; i < BC * UNITS; i += GROUP_THREADS) {
+$(indent)  const int row = i / UNITS, byte = i % UNITS * $(unit);
+//|   if p.kv_align >= 16 then
+$(indent)  cp_async<16>(own + row * (PITCH * 16) + byte, base + row * step + byte, row >= lo && row <= hi);
+//|   else
+$(indent)  load_units<1, 0, PITCH, false, ROW_BYTES>(own, row, byte, base + row * step + byte, 0,
+$(indent)                                            [=](int) { return row >= lo && row <= hi; });
+//|   end
+$(indent)}
+//| end
+//| if pieces then
+  // Rows of the warp's own head, where no map holds those of a token as one.
+  template <int PITCH, int ROW_BYTES, class E>
+  __device__ __forceinline__ void copy_own(u32 tile, const E *of_head, int key, long long stride$(of_page)) {
+    const char *base = (const char *)of_head;
+//|   if paged then
+    const int lo = key_lo - key, hi = (u32)page < (u32)p.pages ? key_hi - key : -1, first = token;
+    base += (u32)page * (page_stride * (long long)sizeof(E));
+//|   else
+    const int lo = key_lo - key, hi = key_hi - key, first = key;
+//|   end
+//|   own_rows("    ")
+  }
+
+//| elseif l.tokens then
   // Rows of all heads of the block's keys: a warp copies those of some keys, chunks of a key's rows one after the other. Where heads do not
   // lie so (whole is false) a warp copies its own head's rows, by less.
   template <int WHOLE, int PITCH, int ROW_BYTES, class E>
@@ -313,20 +346,7 @@ struct Loader {
     const int lo = key_lo - key, hi = key_hi - key, first = key;
 //|   end
     if (!whole) {
-//|   local unit = p.kv_align >= 16 and "16" or "UNIT"
-      constexpr int UNITS = ROW_BYTES / $(unit);
-      const long long step = stride * (long long)sizeof(E);
-      const u32 own = tile + (int)threadIdx.x / HEAD_THREADS * ROW_BYTES;
-      base += first * step;
-#pragma unroll 1
-      for (int i = thread; i < BC * UNITS; i += GROUP_THREADS) {
-        const int row = i / UNITS, byte = i % UNITS * $(unit);
-//|   if p.kv_align >= 16 then
-        cp_async<16>(own + row * (PITCH * 16) + byte, base + row * step + byte, row >= lo && row <= hi);
-//|   else
-        load_units<1, 0, PITCH, false, ROW_BYTES>(own, row, byte, base + row * step + byte, 0, [=](int) { return row >= lo && row <= hi; });
-//|   end
-      }
+//|   own_rows("      ")
       return;
     }
     using Part = Share<WHOLE>;
@@ -495,7 +515,11 @@ struct Loader {
   }
 
 //| end
-//| if l.boxes then
+//| if pieces then
+  // The keys of the next iteration of all heads' groups, to one of their buffers, whose barrier tells when they are there. Nothing after
+  // the last. By the first head's warp, or where no map holds the rows by all of them.
+  __device__ __forceinline__ void load(u32 buffer, u32 barrier) {
+//| elseif l.boxes then
   // The group's keys of the next iteration, to one of its buffers, whose barrier tells when they are there. Nothing after the last.
   __device__ __forceinline__ void load(u32 buffer, u32 barrier) {
 //| else
@@ -518,6 +542,20 @@ struct Loader {
       if (thread < RUNS) {  // what no row sees comes of no page, as zeros
         tma_load(buffer + thread * (RUN * K_BYTES), k_map, barrier, 0, token, kv_head, page);
         tma_load(buffer + K_TILE + thread * (RUN * V_BYTES), v_map, barrier, 0, token, kv_head, page);
+      }
+//| elseif pieces then
+      if (!p.boxed) {
+//|   local k_row, v_row = paged and "" or "sequence.k() + ", paged and "" or "sequence.v() + "
+        const Sequence sequence = sequence_of(p, walk.batch);
+        copy_own<K_PITCH, K_BYTES>(buffer, (const k_element *)p.k + $(k_row)kv_head * p.k_sh, key,
+                                   p.k_ss$(paged and ", sequence.k_page()" or ""));
+        copy_own<V_PITCH, V_BYTES>(buffer + K_TILE, (const v_element *)p.v + $(v_row)kv_head * p.v_sh, key,
+                                   p.v_ss$(paged and ", sequence.v_page()" or ""));
+      } else if (thread == 0) {
+//|   local at = paged and "token, 0, page" or "first_row + key, 0, batch"
+        mbarrier_expect(barrier, BC * (K_PITCH + V_PITCH) * 16);
+        tma_load(buffer, k_map, barrier, kv_head * K_BYTES / 8, $(at));  // of the first head: its warp loads for all
+        tma_load(buffer + K_TILE, v_map, barrier, kv_head * V_BYTES / 8, $(at));
       }
 //| elseif l.boxes then
       if (thread == 0) {
@@ -576,7 +614,7 @@ struct Loader {
       copy_scales(buffer + $(x:upper())_SCALES, $(x)_scales$(whole), key, p.$(x)_scale_ss, $(page));
 //| end
 //| if l.boxes then
-    } else if (thread == 0) {
+    } else if (thread == 0$(pieces and " && p.boxed" or "")) {
       mbarrier_arrive(barrier);
     }
 //| else
