@@ -204,6 +204,11 @@ local rows = {
     -- rows and more. What they read and write takes less of shared memory's time than by count.
     local sharing = l.halves and c.cluster > 1 and edges.grow(p)
     if sharing then clock = 1.28 end
+    -- Halves by one block: Q of the next tile comes beside the last P V, and of 47 raced shapes (H200, 350 to 8k rows) the shorter were priced
+    -- the higher. Without a diagonal two blocks wait for each other and get nothing for it.
+    local tile = 4000 + c.br * p.d // 16
+    if l.halves and c.cluster == 1 then tile = edges.grow(p) and 3000 or 0 end
+    if l.halves and c.cluster > 1 and not sharing then wait = wait + 450 end
     return {
       rows = c.br * (near(c) and 1 or c.cluster), cols = c.bc * (near(c) and c.cluster or 1), group = near(c) and 0 or c.br,
       matrix_flops = 2 * (round_up(p.d, 16) + columns),
@@ -215,7 +220,7 @@ local rows = {
       smem_bytes = c.bc * (round_up(p.d, 16) + columns) * 2 + c.br * (round_up(p.d, 16) - c.q_held * c.box) * 2
         + c.bc * (p.d + (l.v_in_k and 0 or p.dv)) * (sharing and 1 or 2),
       latency = (sharing and 100 or 300) + wait,
-      tile_latency = 4000 + c.br * p.d // 16 + near_tile,
+      tile_latency = tile + near_tile,
       -- As raced at d = 512. Under a diagonal blocks are apart, and less of what they read is the same.
       l2_speed = l.halves and (c.cluster == 1 and edges.grow(p) and 1.75 or 1.9) or 1.5,
       bytes = l.v_in_k and p.b * (p.hq * p.sq * (p.d + p.dv) + p.hkv * p.sk * p.d) * 2 or nil,
