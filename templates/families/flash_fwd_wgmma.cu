@@ -262,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     if (warp == 1 && lane == 0) produce_queries(p, q_map, smem);
 //| end
 //| if l.persistent then
-    if (warp == 2) schedule_tiles(p, smem, lane$(l.early_tiles and p.has_pages and ", k_map" or ""));
+    if (warp == 2) schedule_tiles(p, smem, lane);
 //|   if p.has_lengths then
     if (warp == 3) clear_out_of_range_rows(p, smem, lane);
 //|   end

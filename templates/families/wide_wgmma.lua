@@ -250,7 +250,6 @@ made.layout = function(p, c, a)
   local l = layout(p, c, a)
   l.columns = l.all_columns
   l.counts = not (l.merges or near(c))
-  l.early_tiles = p.has_v_in_k and p.has_lengths and l.pdl and not l.walks or nil
   l.parts_batch = 2 -- mostly there are two to four parts
   if l.counts then -- both warpgroups leave states of a row
     l.part_tiles = l.part_tiles // CONSUMERS

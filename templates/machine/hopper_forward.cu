@@ -1,6 +1,6 @@
-//| needs "c.bc c.box c.cluster c.o_path l.begins? l.cuts? l.early_tiles? l.fades? l.fences_bare? l.joined?"
+//| needs "c.bc c.box c.cluster c.o_path l.begins? l.cuts? l.fades? l.fences_bare? l.joined?"
 //| needs "l.o_regs l.persistent? l.q_held? l.shared? l.v_in_k?"
-//| if l.persistent and include("pairs/edges.lua").walks(p) or l.early_tiles and p.has_pages then
+//| if l.persistent and include("pairs/edges.lua").walks(p) then
 // Brings a box into the L2.
 __device__ __forceinline__ void tma_load_l2(const TensorMap &map, int column, int sequence, int head, int batch) {
   asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1, %2, %3, %4}];" ::"l"(&map), "r"(column), "r"(sequence), "r"(head),

@@ -1,4 +1,4 @@
-//| needs "l.early_tiles? l.even_rows? l.parts? l.pieces? l.reverses? l.shared? l.split?"
+//| needs "l.even_rows? l.parts? l.pieces? l.reverses? l.shared? l.split?"
 //| -- ranges: which blocks of keys rows see, which blocks of queries see keys, which rows of a sequence any pair uses. A function prints
 //| -- the one of its name, where a kernel needs it.
 //|
@@ -236,12 +236,9 @@ __device__ __forceinline__ bool meet(const Sequence &sequence, int key, int row)
 //|   function pr.levels_of()
 //|     local keys = ("max(min(%s + 1, sequence.diag_hi() - sequence.diag_lo()), 0)"):format(pr.last_own_key())
 //|     if pr.grow then keys = "max(sequence.diag_hi(), 0)" elseif not pr.right then keys = "sequence.sk()" end
-//|     if l.early_tiles then
-  template <bool EARLY = false>
-//|     end
   __device__ __forceinline__ Levels levels_of(int number) const {
     if (number >= p.b) return {0, 0};
-    const Sequence sequence = sequence_of$(l.early_tiles and "<EARLY>" or "")(p, number);
+    const Sequence sequence = sequence_of(p, number);
     const int tiles = (row_count(p, sequence) + BR - 1) / BR;
     return {$(l.split and ("(int)((long long)%s * p.group / BR)"):format(keys) or keys .. " / unit()"), tiles};
   }

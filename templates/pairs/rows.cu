@@ -1,5 +1,5 @@
-//| needs "l.early_tiles? l.pdl? l.stream?"
-//|   local early = (l.stream or l.early_tiles) and l.pdl
+//| needs "l.pdl? l.stream?"
+//|   local early = l.stream and l.pdl
 //|   local function word(list, index) return early and ("word<EARLY>(%s + %s)"):format(list, index) or ("%s[%s]"):format(list, index) end
 //|   if early then
 // EARLY: earlier work in the CUDA stream may still write there. The value is that of some time, and stays in no cache of the SM.

@@ -1,4 +1,4 @@
-//| needs "l.delta_pad? l.early_tiles? l.pdl? l.rows_from? l.rows_upto? l.shared? l.stream? l.tile_rows? l.tma?"
+//| needs "l.delta_pad? l.pdl? l.rows_from? l.rows_upto? l.shared? l.stream? l.tile_rows? l.tma?"
 // ---- the sequence that a tile belongs to ----
 //| if p.has_lengths then
 // All that may differ between the sequences of a batch: lengths, diagonals, and where the rows lie. Queries and keys are counted from the
@@ -84,7 +84,7 @@ __device__ __forceinline__ void keep_lengths_in_l2(const Params &p) {
 __device__ __forceinline__ bool in_table(const Params &p, int entry) { return (long long)entry * p.page_size < p.sk; }
 //|     end
 //|   end
-//|   local early = (l.stream or l.early_tiles) and l.pdl
+//|   local early = l.stream and l.pdl
 //|   include "pairs/rows.cu"
 //|   local rows = early and "rows_of<EARLY>" or "rows_of"
 //|   local function of_rows()

@@ -32,7 +32,7 @@
   }
 //|   end
 //|   -- A warp draws; wait: what its lanes have to wait for before the first draw, if anything. cluster: the first block of a
-//|   -- cluster draws for all of them (work/cluster_draw.cu). next: what is done of each next number.
+//|   -- cluster draws for all of them (work/cluster_draw.cu).
 //|   function ways.drawn(o, body)
 //|     if o.thread then
   for (int $(o.number) = $(wk.block); $(o.number) < $(o.total); $(o.number) = $(wk.blocks) + $(drawn(o.total))$(o.step or "")) {
@@ -55,9 +55,6 @@
 //|       else
     if (lane == 0) drawn = $(drawn(o.total));
     $(o.number) = $(blocks) + __shfl_sync(~0u, drawn, 0);
-//|       end
-//|       if o.next then
-    $(o.next);
 //|       end
   }
 //|     end

@@ -1,4 +1,4 @@
-//| needs "c.cluster c.grid l.ahead l.early_tiles? l.merges? l.near? l.parts? l.persistent l.pieces? l.published l.ranges l.shared? l.slot l.slots"
+//| needs "c.cluster c.grid l.ahead l.merges? l.near? l.parts? l.persistent l.pieces? l.published l.ranges l.shared? l.slot l.slots"
 //| needs "l.draw_barriers? l.reverses? l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
@@ -122,12 +122,7 @@ __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
 //|     include "work/cluster_draw.cu"
 
 //|   end
-//|   if l.early_tiles then
-//|     include "work/early_tile.cu"
-
-//|   end
-//|   local map = l.early_tiles and p.has_pages and ", const TensorMap &k_map" or ""
-__device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int lane$(map)) {
+__device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int lane) {
   Ring<2> slot;
 //|   local function publish_tile()
 //|     local row = l.pieces and "where.row | where.warpgroups" or "where.row"
@@ -244,13 +239,8 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
     keep_in_l2(p.page_table + (long long)(i / lines) * p.page_table_stride + i % lines * 32);
 //|       end
 //|     end
-//|     if l.early_tiles then
-  TileOrder order(p, smem);
-  Tile where = first_tile(p, order$(p.has_pages and ", k_map" or ""), lane);
-//|     else
   grid_wait();
   TileOrder order(p, smem);
-//|     end
 //|   elseif pr.has_mask and not l.split then
   grid_wait();  // ranges are found of what the program reads
 //|   end
@@ -269,21 +259,15 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
   // The next is found while the keys of the one before are loaded.
 //|     local of_clusters = c.cluster > 1 and { cast = "(int)", block = "(" .. block .. ")", blocks = "(" .. blocks .. ")" }
 //|     wk.each(way, of_clusters or { cast = "(int)" }, function(number)
-//|       if l.early_tiles then
-    if (round > 0) where = order.tile($(number));
-//|       else
     const Tile where = order.tile($(number));
-//|       end
     if (round > 0) wait_loaded();
     if (where.row < 0) break;
     publish(where);
 //|     end)
 //|   else
 //|     if p.has_lengths then total, tile = "order.total()", "order.tile(tile)" end
-//|     local next = l.early_tiles and "where = order.tile(tile)"
-//|     if l.early_tiles then tile = "where" end
 //|     local wait = not p.has_lengths and not l.split and "grid_wait()"
-//|     wk.each(way, { number = "tile", total = total, block = block, blocks = blocks, wait = wait, cluster = l.draw_barriers, next = next }, function()
+//|     wk.each(way, { number = "tile", total = total, block = block, blocks = blocks, wait = wait, cluster = l.draw_barriers }, function()
 //|       if l.walks then
     // Of a tile that is walked every part is one. The tile is read where it was published: no register holds it.
 #pragma unroll 1
@@ -302,9 +286,6 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
     wait_loaded();
 //|       end
 //|     end)
-//|   end
-//|   if l.early_tiles and l.merges then
-  order.leave_counts();
 //|   end
   grid_over();
   publish({-1, 0, 0, 0$(l.pieces and ", 0" or "")});

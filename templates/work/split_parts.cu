@@ -1,4 +1,4 @@
-//| needs "c.cluster? l.block_clocks l.early_tiles? l.fixed_parts? l.last_round? l.merge_clocks l.merges l.more_rounds l.near? l.nominal? l.part_clocks"
+//| needs "c.cluster? l.block_clocks l.fixed_parts? l.last_round? l.merge_clocks l.merges l.more_rounds l.near? l.nominal? l.part_clocks"
 //| needs "l.rounds l.shared? l.sum_clocks l.tile_clocks l.tma? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
@@ -132,7 +132,7 @@ __device__ __forceinline__ int parts_of_launch(const Params &p, int tiles, int k
 //|   else
   const int parts = parts_of(tiles, $(blocks_of("keys")), $(tiles_at_once)$(by_mean and ", " .. blocks_of("mean") or "")).each;
 //|   end
-//|   if l.merges and not l.early_tiles then
+//|   if l.merges then
   if ($(wk.block) == 0 && threadIdx.x % 32 == 0) *(int4 *)p.tiles_open = make_int4(parts, tiles, 0, 0);  // for the second step
 //|   end
   return parts;

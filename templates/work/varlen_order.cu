@@ -1,4 +1,4 @@
-//| needs "c.pack? c.sections? l.early_tiles? l.merges? l.near? l.order? l.pack? l.parts l.shared? l.split? l.tma? l.walks?"
+//| needs "c.pack? c.sections? l.near? l.order? l.pack? l.parts l.shared? l.split? l.tma? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local packed = (c.pack or l.pack) == 1
@@ -265,11 +265,7 @@ struct TileOrder {
 //| end
 //| end
 
-//| if l.early_tiles then
-  __device__ __forceinline__ TileOrder(const Params &p, u32 smem) : p(p), smem(smem) {}
-  // Before the first tile is asked for. held: of a lane's sequence, where no lane has two; nothing is read then.
-  __device__ __forceinline__ void count(const Levels &held) {
-//| elseif l.tma then
+//| if l.tma then
   __device__ __forceinline__ TileOrder(const Params &p, u32 smem) : p(p), smem(smem) {
 //| else
   __device__ __forceinline__ explicit TileOrder(const Params &p) : p(p) {
@@ -304,7 +300,7 @@ struct TileOrder {
 #pragma unroll 1
 //| end
     for (int i = threadIdx.x % 32; i < p.b; i += 32) {
-      const Levels levels = $(l.early_tiles and "p.b <= 32 ? held : " or "")levels_of(i);
+      const Levels levels = levels_of(i);
       tiles += levels.tiles;
 //| if l.shared then
       if (i < 32) first = levels;
@@ -361,14 +357,6 @@ struct TileOrder {
     }
   }
 
-//| if l.early_tiles and l.merges then
-  // For the second step: parts of each tile, and tiles.
-  __device__ __forceinline__ void leave_counts() const {
-    const Counts n = counts();
-    if ($(wk.block) == 0 && threadIdx.x % 32 == 0) *(int4 *)p.tiles_open = make_int4(n.parts, n.total / n.parts, 0, 0);
-  }
-
-//| end
   // A row of -1 after the last.
   __device__ __forceinline__ Tile tile(int index) {
     Tile w = {-1, 0, 0, 0$(l.parts and ", 0, 0, 1" or "")};
