@@ -251,6 +251,7 @@ made.layout = function(p, c, a)
   local l = layout(p, c, a)
   l.columns = l.all_columns
   l.counts = not (l.merges or near(c))
+  l.half_parts = p.has_v_in_k and l.merges and not l.walks and p.o_bytes == 2 or nil
   l.parts_batch = 2 -- mostly there are two to four parts
   if l.counts then -- both warpgroups leave states of a row
     l.part_tiles = l.part_tiles // CONSUMERS
