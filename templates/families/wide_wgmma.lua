@@ -205,8 +205,8 @@ local rows = {
     -- rows and more. What they read and write takes less of shared memory's time than by count.
     local sharing = l.halves and c.cluster > 1 and edges.grow(p)
     if sharing then clock = 1.28 end
-    -- Halves by one block: Q of the next tile comes beside the last P V, and of 63 raced shapes (H200, 350 to 8k rows) the shorter were priced
-    -- the higher. Without a diagonal two blocks wait for each other and get nothing for it.
+    -- Halves by one block: Q of the next tile comes beside the last P V, and of 63 raced shapes (H200, 350 to 8k rows) the shorter were
+    -- priced the higher. Without a diagonal two blocks wait for each other and get nothing for it.
     local tile = 4000 + c.br * p.d // 16
     if l.halves and c.cluster == 1 then tile = edges.grow(p) and 2500 or 0 end
     if l.halves and c.cluster > 1 and not sharing then wait = wait + 450 end

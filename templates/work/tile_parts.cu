@@ -78,8 +78,8 @@ struct Sum {
 };
 
 //| if l.half_parts then
-// ---- O of a part in fp16, of each row and warpgroup times a power of two that leaves its largest number room: errors are 2^-12 of a number,
-// or 2^-39 of the largest ----
+// ---- O of a part in fp16, of each row and warpgroup times a power of two ----
+// It brings the largest number to 2^14 and more: errors are 2^-12 of a number, or 2^-39 of the largest.
 __device__ __forceinline__ u32 pack_halves(float lo, float hi) {
   u32 r;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
@@ -90,7 +90,7 @@ __device__ __forceinline__ float2 unpack_halves(u32 x) {
   asm("{\n.reg .b16 lo, hi;\nmov.b32 {lo, hi}, %2;\ncvt.f32.f16 %0, lo;\ncvt.f32.f16 %1, hi;\n}" : "=f"(r.x), "=f"(r.y) : "r"(x));
   return r;
 }
-// Of row h of a thread's two: the largest becomes 2^14 to 2^15. What is not finite stays so.
+// That power of row h of a thread's two. What is not finite stays so, and leaves the others of its row their room.
 __device__ __forceinline__ float room_of(const float (&o)[NO], int h) {
   float top = 0.f;
 #pragma unroll
