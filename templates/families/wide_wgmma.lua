@@ -193,7 +193,8 @@ local rows = {
     local columns = columns_of(p, c) * CONSUMERS
     local elements = c.br * c.bc // 32
     -- Parts in a cluster: each of its blocks has one of so many blocks of keys, and a share of the columns to add up.
-    local near_tile, clock = near(c) and 6500 or 0, 1
+    -- Of V apart 3000 clocks less: of 63 raced prompts (H200) few tiles took other configs else, up to 1.18 of the time.
+    local near_tile, clock = near(c) and (l.v_in_k and 6500 or 3500) or 0, 1
     -- And where tiles are fewer than clusters, the chip has power left and its clock is higher: of 4 and of 32 tiles a block of keys took
     -- 0.73 and 0.82 of the time of 64.
     if near(c) then
@@ -204,6 +205,11 @@ local rows = {
     -- rows and more. What they read and write takes less of shared memory's time than by count.
     local sharing = l.halves and c.cluster > 1 and edges.grow(p)
     if sharing then clock = 1.28 end
+    -- Halves by one block: Q of the next tile comes beside the last P V, and of 63 raced shapes (H200, 350 to 8k rows) the shorter were
+    -- priced the higher. Without a diagonal two blocks wait for each other and get nothing for it.
+    local tile = 4000 + c.br * p.d // 16
+    if l.halves and c.cluster == 1 then tile = edges.grow(p) and 2500 or 0 end
+    if l.halves and c.cluster > 1 and not sharing then wait = wait + 450 end
     return {
       rows = c.br * (near(c) and 1 or c.cluster), cols = c.bc * (near(c) and c.cluster or 1), group = near(c) and 0 or c.br,
       matrix_flops = 2 * (round_up(p.d, 16) + columns),
@@ -215,7 +221,7 @@ local rows = {
       smem_bytes = c.bc * (round_up(p.d, 16) + columns) * 2 + c.br * (round_up(p.d, 16) - c.q_held * c.box) * 2
         + c.bc * (p.d + (l.v_in_k and 0 or p.dv)) * (sharing and 1 or 2),
       latency = (sharing and 100 or 300) + wait,
-      tile_latency = 4000 + c.br * p.d // 16 + near_tile,
+      tile_latency = tile + near_tile,
       -- As raced at d = 512. Under a diagonal blocks are apart, and less of what they read is the same.
       l2_speed = l.halves and (c.cluster == 1 and edges.grow(p) and 1.75 or 1.9) or 1.5,
       bytes = l.v_in_k and p.b * (p.hq * p.sq * (p.d + p.dv) + p.hkv * p.sk * p.d) * 2 or nil,
@@ -245,6 +251,7 @@ made.layout = function(p, c, a)
   local l = layout(p, c, a)
   l.columns = l.all_columns
   l.counts = not (l.merges or near(c))
+  l.half_parts = p.has_v_in_k and l.merges and not l.walks and p.o_bytes == 2 or nil
   l.parts_batch = 2 -- mostly there are two to four parts
   if l.counts then -- both warpgroups leave states of a row
     l.part_tiles = l.part_tiles // CONSUMERS

@@ -1,4 +1,4 @@
-//| needs "c.rescale? l.counts l.even_rows? l.once? l.shared? l.tma? l.turned? l.walks?"
+//| needs "c.rescale? l.counts l.even_rows? l.half_parts? l.once? l.shared? l.tma? l.turned? l.walks?"
 //| local returns = l.once and "u32" or "void"  -- which rows are computed again
 //| local wk = include("work/work.lua").of(p, l)
 //| -- How threads hold a tile of O: a warp's rows, the arrays, the warp's first row of the tile out of what `row` is, loops over a thread's
@@ -59,6 +59,9 @@ __device__ __forceinline__ $(returns) store_part(const Params &p, const Tile &wh
       }
       continue;
     }
+//| end
+//| if l.half_parts then
+    const float room = room_of(o, h);
 //| end
     if ($(holds.row) >= rows) continue;
 //| if l.shared then

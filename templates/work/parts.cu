@@ -1,4 +1,4 @@
-//| needs "l.counts? l.walks?"
+//| needs "l.counts? l.half_parts? l.walks?"
 //| -- parts: a tile's keys are shared by several that each leave a part of it: O relative to their own maximum m, and l, of rows of COLS
 //| -- columns. work/tile_parts.cu has the CUDA functions that the printed text calls.
 //|
@@ -23,6 +23,7 @@ for (int $(v) = 0; $(v) < $(count); $(v)++) *(float$(n) *)(to + $(v) * $(4 * n) 
 //|   -- columns would want them in registers side by side, and the loop over keys then spills. first: the warp's first row in the tile;
 //|   -- column, from: the first of the accumulators' columns, and of those the first that are this warpgroup's to leave. Where a warp adds
 //|   -- up its own columns it needs no other warpgroup's states: each leaves its own.
+//|   -- Half parts: O of a row's columns of a warpgroup in fp16, times the power of two that is `room`.
 //|   function wk.leave_as_held(first, column, from)
 const long long part = (long long)where.number * where.parts + where.part;
 const int eight = $(first) / 8 + h;
@@ -31,10 +32,19 @@ if (t == 0) ((float2 *)p.part_state)[(part * BR + eight * 8 + g) * 2 + ($(column
 //|     else
 if (t == 0 && $(column) == 0) ((float2 *)p.part_state)[part * BR + eight * 8 + g] = make_float2(state[h].m, l);
 //|     end
+//|     if l.half_parts then
+if (t == 0) *room_of_part(p, part, eight * 8 + g, $(column) > 0) = reciprocal_of_room(room);
+uint2 *const to = (uint2 *)((float *)p.part_o + part * (BR * COLS)) + (eight * (COLS / 16) + $(column) / 16) * 32 + lane;
+#pragma unroll
+for (int n = 0; n < NO / 4; n += 2)
+  if (n * 8 >= $(from)) to[n * 16] = make_uint2(pack_halves(o[4 * n + 2 * h] * room, o[4 * n + 2 * h + 1] * room),
+                                         pack_halves(o[4 * n + 4 + 2 * h] * room, o[4 * n + 5 + 2 * h] * room));
+//|     else
 float2 *const to = (float2 *)p.part_o + part * (BR * COLS / 2) + (eight * (COLS / 8) + $(column) / 8) * 32 + lane;
 #pragma unroll
 for (int n = 0; n < NO / 4; n++)
   if (n * 8 >= $(from)) to[n * 32] = make_float2(o[4 * n + 2 * h], o[4 * n + 2 * h + 1]);
+//|     end
 //|   end
 //|
 //|   -- Whether of `parts` that count at a word of the workspace this is the last: it sees what the others wrote before. The word is 0

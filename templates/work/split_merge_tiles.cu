@@ -1,4 +1,4 @@
-//| needs "l.even_rows? l.merge_threads l.pdl"
+//| needs "l.even_rows? l.half_parts? l.merge_threads l.pdl"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
@@ -19,7 +19,12 @@ __device__ __forceinline__ Piece sum_of_parts(const Params &p, int number, int p
   const int lane = threadIdx.x % 32, t = lane % 4;
   const float4 zero = make_float4(0.f, 0.f, 0.f, 0.f);
   const float2 *from = (const float2 *)p.part_o + (long long)number * parts * (BR * COLS / 2);
+//| if l.half_parts then
+  const float *of_room = room_of_part(p, (long long)number * parts, eight * 8 + lane / 4, group * FOURS * 16 >= 2 * NO);
+  from += (eight * (COLS / 16) + group * FOURS) * 32 + lane;
+//| else
   from += (eight * (COLS / 8) + group * FOURS * 2) * 32 + lane;
+//| end
   const float2 *of_row = (const float2 *)p.part_state + (long long)number * parts * BR + eight * 8 + lane / 4;
   Piece sum = {-infinity(), 0.f, {}};
 #pragma unroll
@@ -28,15 +33,25 @@ __device__ __forceinline__ Piece sum_of_parts(const Params &p, int number, int p
   for (int j = begin; j < end; j += 4) {
     float2 state = make_float2(-infinity(), 0.f);
     float4 x[4][FOURS];
+//| if l.half_parts then
+    float room = 0.f;
+    if (real && j + t < end) state = load_part(of_row + (j + t) * BR), room = load_part(of_room + (j + t) * (BR * COLS));
+//| else
     if (real && j + t < end) state = load_part(of_row + (j + t) * BR);
+//| end
 #pragma unroll
     for (int k = 0; k < 4; k++)
 #pragma unroll
       for (int i = 0; i < FOURS; i++) {
         x[k][i] = zero;
         if (!real || j + k >= end) continue;
+//| if l.half_parts then
+        const float2 both = load_part(from + (j + k) * (BR * COLS / 2) + i * 32);
+        const float2 first = unpack_halves(__float_as_uint(both.x)), second = unpack_halves(__float_as_uint(both.y));
+//| else
         const float2 *const at = from + (j + k) * (BR * COLS / 2) + i * 64;
         const float2 first = load_part(at), second = load_part(at + 32);
+//| end
         x[k][i] = make_float4(first.x, first.y, second.x, second.y);
       }
     const float top = fmaxf(sum.m, quad_max(state.x)), shift = shift_of(top, scale_log2), keep = weight_of(sum.m, scale_log2, shift);
@@ -47,7 +62,7 @@ __device__ __forceinline__ Piece sum_of_parts(const Params &p, int number, int p
     for (int i = 0; i < FOURS; i++) sum.o[i] = make_float4(sum.o[i].x * keep, sum.o[i].y * keep, sum.o[i].z * keep, sum.o[i].w * keep);
 #pragma unroll
     for (int k = 0; k < 4; k++) {
-      const float w = __shfl_sync(~0u, weight, lane - t + k);
+      const float w = __shfl_sync(~0u, $(l.half_parts and "weight * room" or "weight"), lane - t + k);
 #pragma unroll
       for (int i = 0; i < FOURS; i++) {
         sum.o[i].x = fmaf(w, x[k][i].x, sum.o[i].x);

@@ -1,4 +1,4 @@
-//| needs "l.counts l.walks?"
+//| needs "l.counts l.half_parts? l.walks?"
 // ---- parts of a tile: O relative to the maximum m of a row's own keys, and l ----
 
 // Four columns of a row of O, from `col` on.
@@ -77,12 +77,58 @@ struct Sum {
 //| end
 };
 
+//| if l.half_parts then
+// ---- O of a part in fp16, of each row and warpgroup times a power of two ----
+// It brings the largest number to 2^14 and more: errors are 2^-12 of a number, or 2^-39 of the largest.
+__device__ __forceinline__ u32 pack_halves(float lo, float hi) {
+  u32 r;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
+  return r;
+}
+__device__ __forceinline__ float2 unpack_halves(u32 x) {
+  float2 r;
+  asm("{\n.reg .b16 lo, hi;\nmov.b32 {lo, hi}, %2;\ncvt.f32.f16 %0, lo;\ncvt.f32.f16 %1, hi;\n}" : "=f"(r.x), "=f"(r.y) : "r"(x));
+  return r;
+}
+// That power of row h of a thread's two. What is not finite stays so, and leaves the others of its row their room.
+__device__ __forceinline__ float room_of(const float (&o)[NO], int h) {
+  float top = 0.f;
+#pragma unroll
+  for (int n = 0; n < NO / 4; n++) top = fmaxf(top, fmaxf(fabsf(o[4 * n + 2 * h]), fabsf(o[4 * n + 2 * h + 1])));
+  top = quad_max(top);
+  if (__any_sync(~0u, top == infinity())) {
+    top = 0.f;
+#pragma unroll
+    for (int n = 0; n < NO / 4; n++)
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        const float x = fabsf(o[4 * n + 2 * h + i]);
+        if (x < infinity()) top = fmaxf(top, x);
+      }
+    top = quad_max(top);
+  }
+  return __uint_as_float((268 - max(__float_as_uint(top) >> 23, 15u)) << 23);
+}
+__device__ __forceinline__ float reciprocal_of_room(float room) { return __uint_as_float((254 << 23) - __float_as_uint(room)); }
+// Where the reciprocal lies, of a row of a part and of a warpgroup: behind its numbers.
+__device__ __forceinline__ float *room_of_part(const Params &p, long long part, int row, bool second) {
+  return (float *)p.part_o + part * (BR * COLS) + BR * COLS / 2 + row * CONSUMERS + second;
+}
+
+//| end
 // What other thread blocks have written. The loads stay in program order, so that all are under way before the first is awaited.
 __device__ __forceinline__ float2 load_part(const float2 *from) {
   float2 x;
   asm volatile("ld.global.cg.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "l"(from) : "memory");
   return x;
 }
+//| if l.half_parts then
+__device__ __forceinline__ float load_part(const float *from) {
+  float x;
+  asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(x) : "l"(from) : "memory");
+  return x;
+}
+//| end
 __device__ __forceinline__ float4 load_part(const float4 *from) {
   float4 x;
   asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "l"(from) : "memory");
