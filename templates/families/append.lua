@@ -53,7 +53,7 @@ local function quartered(p, l, own)
     end
   end
   if not blocks then return (l.k_format or l.v_format) and "strided" end
-  return p.align >= 4 and not p.has_hadamard_k and not p.has_hadamard_v and "dealt"
+  return p.align >= 4 and "dealt"
 end
 
 -- Instructions that make a code of an element.
