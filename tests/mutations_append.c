@@ -106,7 +106,7 @@ static const mutation mutations[] = {
     { "a scale of another row", A, " + place.row * p.$(side)_scale_out_ss", "", 0, "found" },
     { "small numbers twice as large", Q, "f.fraction + bias - 1", "f.fraction + bias", 0, "e4m3" },
     { "the smaller of two lanes", Q, "top > -bottom ? top : bottom", "top < -bottom ? top : bottom", 0, "blocks" },
-    { "a head too few", A, "of.first + h < of.heads && first_piece", "of.first + h < of.heads - 1 && first_piece", 0, "slots" },
+    { "a head too few", A, "of.first + h < of.heads$", "of.first + h < of.heads - 1$", 0, "slots" },
     { "a head that is none", A, "there = stores && first + h < heads;", "there = stores;", 0, "slots" },
     { "queries of tokens that are skipped", A, "(is_q || place.kept)", "place.kept", 0, "slots" },
     { "queries without angles", A, "if (!place.turns)", "if (false)", 0, "slots" },

@@ -100,6 +100,9 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
     int first, heads, pieces;
     const char *row;
     long long sh;
+//| if l.wide then
+    bool wide;  // rows begin at multiples of 16 bytes
+//| end
   };
   auto source_of = [&](const Item &item) -> Source {
     Source of;
@@ -113,21 +116,21 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
       of.row = (const char *)p.new_v + (batch * p.new_v_sb + query * p.new_v_ss) * $(p.bytes), of.sh = p.new_v_sh * $(p.bytes);
     else
       of.row = (const char *)p.new_k + (batch * p.new_k_sb + query * p.new_k_ss) * $(p.bytes), of.sh = p.new_k_sh * $(p.bytes);
+//| if l.wide then
+    of.wide = of.is_q   ? is_wide(p.q, p.q_sb, p.q_ss, p.q_sh)
+              : of.is_v ? is_wide(p.new_v, p.new_v_sb, p.new_v_ss, p.new_v_sh)
+                        : is_wide(p.new_k, p.new_k_sb, p.new_k_ss, p.new_k_sh);
+//| end
     of.row += of.first * of.sh + first_piece * (VEC * $(p.bytes));
     return of;
   };
   // A head of the next item is on its way as soon as that of the item before is read.
   const u32 ring = shared_address(smem);
   auto copy = [&](const Source &of, const char *row, int h, bool real) {
-//| if l.wide then
-    const bool wide = of.is_q   ? is_wide(p.q, p.q_sb, p.q_ss, p.q_sh)
-                      : of.is_v ? is_wide(p.new_v, p.new_v_sb, p.new_v_ss, p.new_v_sh)
-                                : is_wide(p.new_k, p.new_k_sb, p.new_k_ss, p.new_k_sh);
-//| end
 #pragma unroll
     for (int s = 0; s < SHARE; s++) {
-      const bool there = real && of.first + h < of.heads && first_piece + step_of(s) < of.pieces;
-      copy_piece(ring + place_in_ring(h, s, threadIdx.x), row + step_of(s) * (VEC * $(p.bytes)), there$(l.wide and ", wide" or ""));
+      const bool there = real && of.first + h < of.heads$(l.full and "" or " && first_piece + step_of(s) < of.pieces");
+      copy_piece(ring + place_in_ring(h, s, threadIdx.x), row + step_of(s) * (VEC * $(p.bytes)), there$(l.wide and ", of.wide" or ""));
     }
     cp_async_commit();
   };
@@ -463,7 +466,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
       for (int s = 0; s < SHARE; s++) {
         const int at = first_piece + step_of(s);
         char *const here = to;
-        if (!there || at >= pieces) continue;
+        if (!there$(l.full and "" or " || at >= pieces")) continue;
         if (is_q) {
 //| if p.rotary > 0 then
           if (!place.turns)
