@@ -28,7 +28,7 @@ constexpr __device__ int step_of(int s) { return s * LANES; }  // from a lane's 
 constexpr int WORDS = $(l.words);  // of a piece as it is loaded
 constexpr int SLOT = WORDS * 4 < 16 ? WORDS * 4 : 16;  // bytes of a piece that lie together in shared memory
 //| if l.dealt then
-constexpr int SMEM_STAGED = $(l.staged), STAGED = $(l.staged_row);  // where rows of blocks are put together; bytes of one at most
+constexpr int SMEM_STAGED = $(l.staged), TEAM_ROWS = $(l.team_rows);  // where rows of blocks are put together; bytes of a team's
 //| elseif l.gathered then
 constexpr int ROW_K = $(l.row_k), ROW_V = $(l.row_v);  // bytes of a row in the cache
 constexpr int SMEM_GATHERED = $(l.gathered);  // where a token's rows are put together
@@ -124,15 +124,30 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
     of.row += of.first * of.sh + first_piece * (VEC * $(p.bytes));
     return of;
   };
+//| if l.by_head then
   // A head of the next item is on its way as soon as that of the item before is read.
+//| else
+  // Rows are on their way while the item before is done.
+//| end
   const u32 ring = shared_address(smem);
-  auto copy = [&](const Source &of, const char *row, int h, bool real) {
+  auto copy_head = [&](const Source &of, const char *row, int h, int slot, bool real) {
 #pragma unroll
     for (int s = 0; s < SHARE; s++) {
       const bool there = real && of.first + h < of.heads$(l.full and "" or " && first_piece + step_of(s) < of.pieces");
-      copy_piece(ring + place_in_ring(h, s, threadIdx.x), row + step_of(s) * (VEC * $(p.bytes)), there$(l.wide and ", of.wide" or ""));
+      copy_piece(ring + place_in_ring(slot, s, threadIdx.x), row + step_of(s) * (VEC * $(p.bytes)), there$(l.wide and ", of.wide" or ""));
     }
+  };
+  auto copy = [&](const Source &of, int first_slot, bool real) {
+#pragma unroll$(l.by_head and " 1" or "")
+    for (int h = 0; h < HEADS; h++) {
+      copy_head(of, of.row + h * of.sh, h, first_slot + h, real);
+//| if l.by_head then
+      cp_async_commit();
+//| end
+    }
+//| if not l.by_head then
     cp_async_commit();
+//| end
   };
 //| if is_given then
   // The scale that is given for one of an item's heads.
@@ -210,13 +225,15 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
   Ready ready = {};
   const Told first_told = told_of(p, next.token);
   Source coming = source_of(next);
-#pragma unroll 1
-  for (int h = 0; h < HEADS; h++) copy(coming, coming.row + h * coming.sh, h, next.real);
+  copy(coming, 0, next.real);
   prepare(ready, next, first_told);
 //| if given_by_lanes then
   float next_given = scale_of_lane(ready.place, next);
 //| end
   look(ready, next, first_told);
+//| if not l.by_head then
+  int stage = 0;
+//| end
 #pragma unroll 1
   for (bool more = true; more;) {
     const Item item = next;
@@ -226,6 +243,9 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
     const long long batch = item.batch, query = item.query;
 //| if given_by_lanes then
     const float givens = next_given;
+//| end
+//| if shares_rows then
+    __syncwarp();  // the rows of the item before are read
 //| end
     const bool ends = item.part + 1 == item.end;
     Told told;
@@ -238,8 +258,22 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
         told = told_of(p, next.token);
       }
     }
+//| local slot = l.by_head and "h" or "stage * HEADS + h"
+//| if l.by_head then
     if (more) coming = source_of(next);
     const char *row = coming.row;
+//| else
+    if (more) {
+      coming = source_of(next);
+      copy(coming, (stage ^ 1) * HEADS, next.real);
+    } else {
+      cp_async_commit();
+    }
+    cp_async_wait<1>();
+//| end
+//| if shares_rows then
+    __syncwarp();
+//| end
     const Place &place = ready.place;
     const bool used = real && place.used;  // what is computed waits for that alone
     bool stores = used && (is_q || place.kept);
@@ -287,7 +321,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
     const bool staged = $(l.blocks_v and "is_v" or "!is_q && !is_v");
     constexpr int ROW = $(l.blocks_v and l.row_v or l.row_k), BLOCK = $(l.blocks_v and l.v_bytes or l.k_bytes);
 //|   end
-    unsigned char *const rows = smem + SMEM_STAGED + threadIdx.x / LANES * (HEADS * STAGED);
+    unsigned char *const rows = smem + SMEM_STAGED + threadIdx.x / LANES * TEAM_ROWS;
     unsigned char *place_of_codes = rows + first_piece / 4 * BLOCK + 2 + first_piece % 4 * 8;
     char *const out = to;
 //| elseif l.gathered then
@@ -303,13 +337,12 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
     for (int h = 0; h < HEADS; h++, to += to_sh$(l.dealt and ", place_of_codes += ROW" or "")) {
       const bool there = stores && first + h < heads;
       float x[SHARE][VEC];
+//| if l.by_head then
       cp_async_wait<HEADS - 1>();
-//| if shares_rows then
-      __syncwarp();
 //| end
 #pragma unroll
       for (int s = 0; s < SHARE; s++) {
-        Piece piece = piece_of(ring + place_in_ring(h, s, threadIdx.x));
+        Piece piece = piece_of(ring + place_in_ring($(slot), s, threadIdx.x));
 //| if l.k_format or l.v_format then
 //|   if p.has_lengths then
         if (!used) piece = Piece();  // rows of no sequence may hold what was never written
@@ -322,7 +355,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
         if (turns && column < ROTARY) {
           const int at = column / VEC, other = at < HALF / VEC ? at + HALF / VEC : at - HALF / VEC;  // half a rotation away
           float y[VEC];
-          unpack(y, piece_of(ring + place_in_ring(h, other / LANES, threadIdx.x - lane + other % LANES)));
+          unpack(y, piece_of(ring + place_in_ring($(slot), other / LANES, threadIdx.x - lane + other % LANES)));
 #pragma unroll
           for (int i = 0; i < VEC; i++)  // of a first half partners are subtracted
             x[s][i] = turn_second(x[s][i], y[i], ready.cosine[s][i], at < HALF / VEC ? -ready.sine[s][i] : ready.sine[s][i]);
@@ -348,7 +381,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
             const int other = is_first ? column + i + HALF : column + i - HALF;
 //|     end
             const int at = other / VEC;
-            const float y = column_of(ring + place_in_ring(h, at / LANES, threadIdx.x - lane + at % LANES), other % VEC);
+            const float y = column_of(ring + place_in_ring($(slot), at / LANES, threadIdx.x - lane + at % LANES), other % VEC);
             const float cosine = ready.cosine[s][i], sine = ready.sine[s][i];
             x[s][i] = is_first ? turn_first(x[s][i], y, cosine, sine) : turn_second(x[s][i], y, cosine, sine);
           }
@@ -356,12 +389,11 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
 //|   end
 //| end
       }
-//| if shares_rows then
-      __syncwarp();  // the row is read
-//| end
-      if (more) copy(coming, row, h, next.real);
-      else cp_async_commit();
+//| if l.by_head then
+      if (more) copy_head(coming, row, h, h, next.real);
+      cp_async_commit();
       row += coming.sh;
+//| end
 //| if l.partner == "own" then
       if (some_turn)
 #pragma unroll
@@ -509,5 +541,8 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
     if (more) next_given = scale_of_lane(ready.place, next);
 //| end
     if (more && ends) look(ready, next, told);
+//| if not l.by_head then
+    stage ^= 1;
+//| end
   }
 }

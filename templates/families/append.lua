@@ -47,12 +47,13 @@ local function quartered(p, l, own)
   if not fits or p.rotary > 0 and not p.has_rotary_pairs and p.rotary ~= p.d then return false end
   local blocks
   for _, f in ipairs({ l.k_format or false, l.v_format or false }) do
+    if f and f.kind == "floats" or not (l.k_format or l.v_format) then return false end
     if f and f.block > 1 then
       blocks = true
       if f.kind == "table" or f.least_at > 0 or f.high_at > 0 or f.scale_is_e4m3 then return false end
     end
   end
-  if not blocks then return (l.k_format or l.v_format) and "strided" end
+  if not blocks then return "strided" end
   return p.align >= 4 and "dealt"
 end
 
@@ -110,7 +111,7 @@ return {
     local half_pieces = not p.has_rotary_pairs and p.rotary // 2 % math.max(l.vec, together(p)) == 0 and p.rotary // 2 // l.vec or 0
     local own = half_pieces >= 2 and half_pieces <= 16 and half_pieces & half_pieces - 1 == 0
     if own then l.lanes = half_pieces end
-    local quarters = quartered(p, l)
+    local quarters = c.token_heads >= 4 and quartered(p, l)
     l.dealt = quarters == "dealt"
     if quarters then
       l.lanes = most // 4
@@ -140,23 +141,25 @@ return {
     end
     -- Which sequence a row is of says where it goes, its position, or whether it counts.
     l.sequences = not p.has_slots or p.has_lengths or l.folded or (p.rotary > 0 and not p.has_positions)
-    -- A head of a block's lanes makes room for that of the next item.
-    l.bytes = c.token_heads * l.share * l.words * 4 * l.threads
+    -- Two items of a block's lanes: one is done while the other is on its way. Or each head makes room for that of the next item.
+    l.by_head = quarters ~= false
+    l.bytes = (l.by_head and 1 or 2) * c.token_heads * l.share * l.words * 4 * l.threads
     -- Rows of blocks of a token, side by side, where they are whole chunks of 16 bytes.
     local function gathers(format, row) return format ~= nil and format.block > 1 and c.token_heads * row % 16 == 0 end
     l.gathers_k, l.gathers_v = gathers(l.k_format, l.row_k), gathers(l.v_format, l.row_v)
     if l.dealt then
       l.blocks_k, l.blocks_v = l.k_format and l.k_format.block > 1, l.v_format and l.v_format.block > 1
       l.staged, l.staged_row = (l.bytes + 15) // 16 * 16, math.max(l.blocks_k and l.row_k or 0, l.blocks_v and l.row_v or 0)
-      -- Those of a team begin at a multiple of 16 bytes where a token's rows are as many.
-      l.bytes = l.staged + l.threads // l.lanes * c.token_heads * l.staged_row
+      -- An odd number of chunks of 16 bytes: of eight teams no more than two write to a bank.
+      l.team_rows = ((c.token_heads * l.staged_row + 15) // 16 | 1) * 16
+      l.bytes = l.staged + l.threads // l.lanes * l.team_rows
     elseif l.gathers_k or l.gathers_v then
       l.gathered = l.bytes
       l.bytes = l.bytes + l.threads // l.lanes * c.token_heads * math.max(l.row_k, l.row_v)
     end
     l.regs = (l.k_format or l.v_format) and CODED or HEADROOM
     l.regs = l.regs + l.share * (l.words + 2 * l.vec) + (p.rotary > 0 and 2 * l.angles * (own and l.turned or l.share) or 0)
-    if quarters then l.regs = 128 end -- no more by launch bounds
+    if quarters then l.regs = 168 end -- no more by launch bounds
     l.per_sm = math.max(1, math.min(32 // c.warps, 65536 // (l.threads * math.min(255, (l.regs + 7) // 8 * 8)),
       a.smem_sm // (l.bytes + a.smem_reserved)))
     l.bounds = quarters and "THREADS, " .. l.per_sm or "THREADS"

@@ -284,8 +284,9 @@ __device__ __forceinline__ int number_of_$(f.name)(float y) {
   const float half = __int_as_float(0x3f000000 + (__float_as_int(y) >> 31));
   return __float_as_int(__fadd_rd(__fadd_rd(y, half), 12582912.f));
 //|   else
-  // 2^23 + an integer, by a sum rounded toward 0, whose last byte is the integer's.
-  return __float_as_int(__fadd_rz(fminf(__fadd_rn(y, $(f.zero).5f), $((1 << f.bits) - 1).f), 0x1p23f));
+  // 2^23 + an integer, by a sum rounded toward 0, whose last byte is the integer's.$(l.dealt and " At most 16 for 15." or "")
+//|     local number = ("__fadd_rn(y, %d.5f)"):format(f.zero)
+  return __float_as_int(__fadd_rz($(l.dealt and number or ("fminf(%s, %d.f)"):format(number, (1 << f.bits) - 1)), 0x1p23f));
 //|   end
 }
 //| end

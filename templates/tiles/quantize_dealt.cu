@@ -61,10 +61,13 @@ __device__ __forceinline__ void quantize_$(f.name)(Codes &to, const float (&x)[V
       number[i / VEC][i % VEC] = number_of_$(f.name)(z);
     }
 //|   if f.halves then
-    // Elements half a block apart share a byte.
+    // Elements half a block apart share a byte. Numbers of 16 become 15.
+    u32 low[CODE_WORDS], high[CODE_WORDS];
+    last_bytes(low, number[0]);
+    last_bytes(high, number[1]);
 #pragma unroll
-    for (int i = 0; i < VEC; i++) number[0][i] += number[1][i] * 16;
-    last_bytes(to.word[0], number[0]);
+    for (int i = 0; i < CODE_WORDS; i++)
+      to.word[0][i] = low[i] + high[i] * 16 - ((low[i] & 0x10101010) >> 4) - (high[i] & 0x10101010);
 //|   else
     last_bytes(to.word[0], number[0]);
     last_bytes(to.word[1], number[1]);
