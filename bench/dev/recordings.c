@@ -18,11 +18,12 @@ typedef struct reader {
     size_t before;
 } reader;
 
+/* Measurements of a problem stand together in a file: the last recording is looked at first. */
 static fa_recording *recording_of(reader *r, const fa_problem *p)
 {
     char own[256], other[256];
     fa_problem_print(own, sizeof own, p);
-    for (size_t i = 0; i < r->out->n; i++) {
+    for (size_t i = r->out->n; i-- > 0;) {
         fa_problem_print(other, sizeof other, &r->out->r[i].problem);
         if (!strcmp(own, other))
             return &r->out->r[i];
