@@ -44,7 +44,7 @@ static const scene scenes[] = {
       FA_LAYOUT_PACKED, 0, NULL, 0 },
     { "dealt", "bf16,d=128,op=append,kv=q8_0,v=q4_0,rotary=128,cos=fp32,b=2,hq=6,hkv=6", LOOK(4), 7, 9, NONE, FA_VALUES_NORMAL,
       FA_HIDDEN_NAN, FA_LAYOUT_PACKED, 0, NULL, 0 },
-    { "items", "bf16,d=64,op=append,features=slots,page=8,kv=q8_0,b=2,hq=4,hkv=4", LOOK(4), 33, 40, NONE, USUAL },
+    { "items", "bf16,d=64,op=append,features=slots,page=8,kv=q4_0,b=2,hq=4,hkv=4", LOOK(4), 33, 40, NONE, USUAL },
     { "pair", "bf16,d=64,op=append,features=hadamard-k,kv=q4_0,v=q8_0,b=2,hq=3,hkv=3", LOOK(4), 7, 9, NONE, USUAL },
     { .name = NULL },
 };

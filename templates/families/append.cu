@@ -124,7 +124,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
     of.row += of.first * of.sh + first_piece * (VEC * $(p.bytes));
     return of;
   };
-//| if l.by_head then
+//| if l.dealt then
   // A head of the next item is on its way as soon as that of the item before is read.
 //| else
   // Rows are on their way while the item before is done.
@@ -138,14 +138,14 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
     }
   };
   auto copy = [&](const Source &of, int first_slot, bool real) {
-#pragma unroll$(l.by_head and " 1" or "")
+#pragma unroll$(l.dealt and " 1" or "")
     for (int h = 0; h < HEADS; h++) {
       copy_head(of, of.row + h * of.sh, h, first_slot + h, real);
-//| if l.by_head then
+//| if l.dealt then
       cp_async_commit();
 //| end
     }
-//| if not l.by_head then
+//| if not l.dealt then
     cp_async_commit();
 //| end
   };
@@ -231,7 +231,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
   float next_given = scale_of_lane(ready.place, next);
 //| end
   look(ready, next, first_told);
-//| if not l.by_head then
+//| if not l.dealt then
   int stage = 0;
 //| end
 #pragma unroll 1
@@ -258,8 +258,8 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
         told = told_of(p, next.token);
       }
     }
-//| local slot = l.by_head and "h" or "stage * HEADS + h"
-//| if l.by_head then
+//| local slot = l.dealt and "h" or "stage * HEADS + h"
+//| if l.dealt then
     if (more) coming = source_of(next);
     const char *row = coming.row;
 //| else
@@ -337,7 +337,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
     for (int h = 0; h < HEADS; h++, to += to_sh$(l.dealt and ", place_of_codes += ROW" or "")) {
       const bool there = stores && first + h < heads;
       float x[SHARE][VEC];
-//| if l.by_head then
+//| if l.dealt then
       cp_async_wait<HEADS - 1>();
 //| end
 #pragma unroll
@@ -389,7 +389,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
 //|   end
 //| end
       }
-//| if l.by_head then
+//| if l.dealt then
       if (more) copy_head(coming, row, h, h, next.real);
       cp_async_commit();
       row += coming.sh;
@@ -541,7 +541,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
     if (more) next_given = scale_of_lane(ready.place, next);
 //| end
     if (more && ends) look(ready, next, told);
-//| if not l.by_head then
+//| if not l.dealt then
     stage ^= 1;
 //| end
   }

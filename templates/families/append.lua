@@ -40,21 +40,19 @@ local function columns(p)
   return vec
 end
 
--- Whether a lane has four pieces of a row that becomes codes: what is found for a row, or for a block, is found by fewer lanes. "dealt": two
--- lanes have the four pieces of a block, each two that lie half a block apart.
-local function quartered(p, l, own)
-  local fits = p.d == p.dv and p.d >= 64 and p.d & p.d - 1 == 0 and l.vec == 8
+-- Whether two lanes have the four pieces of a block, each two that lie half a block apart: what is found for a block is found by fewer. Of
+-- rows with codes of 4 bits; those of q8_0 and s8 alone lose by it with few tokens or columns.
+local function deals(p, l)
+  local fits = p.d == p.dv and p.d >= 64 and p.d & p.d - 1 == 0 and l.vec == 8 and p.align >= 4
   if not fits or p.rotary > 0 and not p.has_rotary_pairs and p.rotary ~= p.d then return false end
-  local blocks
+  local nibbles = false
   for _, f in ipairs({ l.k_format or false, l.v_format or false }) do
-    if f and f.kind == "floats" or not (l.k_format or l.v_format) then return false end
     if f and f.block > 1 then
-      blocks = true
       if f.kind == "table" or f.least_at > 0 or f.high_at > 0 or f.scale_is_e4m3 then return false end
+      nibbles = nibbles or f.bits == 4
     end
   end
-  if not blocks then return "strided" end
-  return p.align >= 4 and "dealt"
+  return nibbles
 end
 
 -- Instructions that make a code of an element.
@@ -111,9 +109,8 @@ return {
     local half_pieces = not p.has_rotary_pairs and p.rotary // 2 % math.max(l.vec, together(p)) == 0 and p.rotary // 2 // l.vec or 0
     local own = half_pieces >= 2 and half_pieces <= 16 and half_pieces & half_pieces - 1 == 0
     if own then l.lanes = half_pieces end
-    local quarters = c.token_heads >= 4 and quartered(p, l)
-    l.dealt = quarters == "dealt"
-    if quarters then
+    l.dealt = c.token_heads >= 4 and deals(p, l)
+    if l.dealt then
       l.lanes = most // 4
       own = p.rotary > 0 and not p.has_rotary_pairs
     end
@@ -142,8 +139,7 @@ return {
     -- Which sequence a row is of says where it goes, its position, or whether it counts.
     l.sequences = not p.has_slots or p.has_lengths or l.folded or (p.rotary > 0 and not p.has_positions)
     -- Two items of a block's lanes: one is done while the other is on its way. Or each head makes room for that of the next item.
-    l.by_head = quarters ~= false
-    l.bytes = (l.by_head and 1 or 2) * c.token_heads * l.share * l.words * 4 * l.threads
+    l.bytes = (l.dealt and 1 or 2) * c.token_heads * l.share * l.words * 4 * l.threads
     -- Rows of blocks of a token, side by side, where they are whole chunks of 16 bytes.
     local function gathers(format, row) return format ~= nil and format.block > 1 and c.token_heads * row % 16 == 0 end
     l.gathers_k, l.gathers_v = gathers(l.k_format, l.row_k), gathers(l.v_format, l.row_v)
@@ -159,10 +155,10 @@ return {
     end
     l.regs = (l.k_format or l.v_format) and CODED or HEADROOM
     l.regs = l.regs + l.share * (l.words + 2 * l.vec) + (p.rotary > 0 and 2 * l.angles * (own and l.turned or l.share) or 0)
-    if quarters then l.regs = 168 end -- no more by launch bounds
+    if l.dealt then l.regs = 168 end -- no more by launch bounds
     l.per_sm = math.max(1, math.min(32 // c.warps, 65536 // (l.threads * math.min(255, (l.regs + 7) // 8 * 8)),
       a.smem_sm // (l.bytes + a.smem_reserved)))
-    l.bounds = quarters and "THREADS, " .. l.per_sm or "THREADS"
+    l.bounds = l.dealt and "THREADS, " .. l.per_sm or "THREADS"
     return l
   end,
 
