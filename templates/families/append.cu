@@ -137,18 +137,18 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
       copy_piece(ring + place_in_ring(slot, s, threadIdx.x), row + step_of(s) * (VEC * $(p.bytes)), there$(l.wide and ", of.wide" or ""));
     }
   };
-  auto copy = [&](const Source &of, int first_slot, bool real) {
-#pragma unroll$(l.dealt and " 1" or "")
-    for (int h = 0; h < HEADS; h++) {
-      copy_head(of, of.row + h * of.sh, h, first_slot + h, real);
-//| if l.dealt then
-      cp_async_commit();
-//| end
-    }
 //| if not l.dealt then
+  auto copy = [&](const Item &item, int stage) {
+    const Source of = source_of(item);
+    const char *row = of.row;
+#pragma unroll
+    for (int h = 0; h < HEADS; h++) {
+      copy_head(of, row, h, stage * HEADS + h, item.real);
+      row += of.sh;
+    }
     cp_async_commit();
-//| end
   };
+//| end
 //| if is_given then
   // The scale that is given for one of an item's heads.
   auto scale_given = [&](const Place &place, bool is_v, int part, int h) -> float {
@@ -224,8 +224,16 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
   if (share >= shares) return;
   Ready ready = {};
   const Told first_told = told_of(p, next.token);
+//| if l.dealt then
   Source coming = source_of(next);
-  copy(coming, 0, next.real);
+#pragma unroll 1
+  for (int h = 0; h < HEADS; h++) {
+    copy_head(coming, coming.row + h * coming.sh, h, h, next.real);
+    cp_async_commit();
+  }
+//| else
+  copy(next, 0);
+//| end
   prepare(ready, next, first_told);
 //| if given_by_lanes then
   float next_given = scale_of_lane(ready.place, next);
@@ -237,7 +245,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
 #pragma unroll 1
   for (bool more = true; more;) {
     const Item item = next;
-    const Source of = coming;
+    const Source of = $(l.dealt and "coming" or "source_of(item)");
     const bool is_q = of.is_q, is_v = of.is_v, real = item.real;
     const int first = of.first, heads = of.heads, pieces = of.pieces;
     const long long batch = item.batch, query = item.query;
@@ -263,12 +271,8 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
     if (more) coming = source_of(next);
     const char *row = coming.row;
 //| else
-    if (more) {
-      coming = source_of(next);
-      copy(coming, (stage ^ 1) * HEADS, next.real);
-    } else {
-      cp_async_commit();
-    }
+    if (more) copy(next, stage ^ 1);
+    else cp_async_commit();
     cp_async_wait<1>();
 //| end
 //| if shares_rows then
