@@ -121,7 +121,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
               : of.is_v ? is_wide(p.new_v, p.new_v_sb, p.new_v_ss, p.new_v_sh)
                         : is_wide(p.new_k, p.new_k_sb, p.new_k_ss, p.new_k_sh);
 //| end
-    of.row += of.first * of.sh + first_piece * (VEC * $(p.bytes));
+    of.row += of.first * of.sh;
     return of;
   };
 //| if l.dealt then
@@ -140,7 +140,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
 //| if not l.dealt then
   auto copy = [&](const Item &item, int stage) {
     const Source of = source_of(item);
-    const char *row = of.row;
+    const char *row = of.row + first_piece * (VEC * $(p.bytes));
 #pragma unroll
     for (int h = 0; h < HEADS; h++) {
       copy_head(of, row, h, stage * HEADS + h, item.real);
@@ -228,7 +228,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
   Source coming = source_of(next);
 #pragma unroll 1
   for (int h = 0; h < HEADS; h++) {
-    copy_head(coming, coming.row + h * coming.sh, h, h, next.real);
+    copy_head(coming, coming.row + h * coming.sh + first_piece * (VEC * $(p.bytes)), h, h, next.real);
     cp_async_commit();
   }
 //| else
@@ -269,7 +269,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
 //| local slot = l.dealt and "h" or "stage * HEADS + h"
 //| if l.dealt then
     if (more) coming = source_of(next);
-    const char *row = coming.row;
+    const char *row = coming.row + first_piece * (VEC * $(p.bytes));
 //| else
     if (more) copy(next, stage ^ 1);
     else cp_async_commit();

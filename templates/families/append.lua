@@ -117,7 +117,7 @@ return {
     -- Pieces of a lane that turn with others of it.
     l.turned = own and half_pieces // l.lanes or 0
     l.share = (most + l.lanes - 1) // l.lanes
-    l.full = p.d == p.dv and most == l.lanes * l.share -- each lane has as many pieces of each row
+    l.full = l.dealt -- each lane has as many pieces of each row
     l.words = math.max(1, l.vec * p.bytes // 4)
     l.wide = p.align < 16 and has_blocks(p) and l.vec == 8 -- rows that are read may begin at more than those of the cache
     -- How an element's partner is found: in registers, as a piece, or one by one.
