@@ -133,6 +133,26 @@ static void put(const world *w, const void *at, const void *from, size_t bytes)
 }
 
 /* Launches and fetches. config NULL: as chosen. */
+/* One launch, of a config where one is named. */
+static void launch_as(fa_context *ctx, fa_args *a, const char *config)
+{
+    if (!config) {
+        OK(fa_launch(ctx, a, NULL));
+        return;
+    }
+    fa_problem p;
+    fa_config k = test_config(config);
+    const fa_plan *plan;
+    fa_scratch memory = { 0 };
+    fa_entered in;
+    OK(fa_context_enter(ctx, &in));
+    OK(fa_problem_of(a, &p));
+    OK(fa_plan_make(ctx, &p, &k, NULL, &plan));
+    OK(fa_scratch_launch(&memory, ctx, plan, a));
+    fa_scratch_free(&memory, ctx);
+    fa_context_leave(ctx, &in);
+}
+
 static void play(world *w, const char *config)
 {
     put(w, w->args.slots ? w->args.slots : w->args.k.ptr, w->slots, sizeof w->slots);
@@ -143,21 +163,7 @@ static void play(world *w, const char *config)
     if (w->args.positions)
         put(w, w->args.positions, w->positions, sizeof w->positions);
     put(w, w->args.skipped, &w->skipped, sizeof w->skipped);
-    if (config) {
-        fa_problem p;
-        fa_config k = test_config(config);
-        const fa_plan *plan;
-        fa_scratch memory = { 0 };
-        fa_entered in;
-        OK(fa_context_enter(w->ctx, &in));
-        OK(fa_problem_of(&w->args, &p));
-        OK(fa_plan_make(w->ctx, &p, &k, NULL, &plan));
-        OK(fa_scratch_launch(&memory, w->ctx, plan, &w->args));
-        fa_scratch_free(&memory, w->ctx);
-        fa_context_leave(w->ctx, &in);
-    } else {
-        OK(fa_launch(w->ctx, &w->args, NULL));
-    }
+    launch_as(w->ctx, &w->args, config);
     OK(fa_copy(w->ctx, w->k, w->args.k.ptr, sizeof w->k, FA_FROM_DEVICE));
     OK(fa_copy(w->ctx, w->v, w->args.v.ptr, sizeof w->v, FA_FROM_DEVICE));
     OK(fa_copy(w->ctx, w->q_out, w->args.q_out.ptr, sizeof w->q_out, FA_FROM_DEVICE));
@@ -271,7 +277,7 @@ static float trouble(fa_random *r, const fa_format *f, float scale)
 }
 
 /* One launch of MANY rows of one head into a cache of the format: by scales of rows that are given, found, or of blocks. */
-static void quantize(fa_context *ctx, int32_t dtype, bool finds, const float scale[MANY], uint64_t seed)
+static void quantize(fa_context *ctx, int32_t dtype, bool finds, const float scale[MANY], uint64_t seed, const char *config)
 {
     static float x[MANY][WIDE], got_scale[MANY];
     static uint8_t got[MANY * 2 * WIDE];
@@ -285,7 +291,8 @@ static void quantize(fa_context *ctx, int32_t dtype, bool finds, const float sca
                       : t < 3 && i % 7 == 3 ? (t == 1 ? NAN : -INFINITY)
                                             : trouble(&r, f, fabsf(scale[t]) < 1e30f ? scale[t] : 1);
     memset(got, 0x55, sizeof got);
-    a.op = FA_APPEND, a.dtype = FA_F32, a.kv_dtype = dtype, a.d = WIDE, a.b = 1, a.sq = a.sk = MANY, a.hq = a.hkv = 1;
+    a.op = FA_APPEND, a.dtype = FA_F32, a.kv_dtype = config ? FA_Q4_0 : dtype, a.v_dtype = dtype, a.d = WIDE, a.b = 1, a.sq = a.sk = MANY,
+    a.hq = a.hkv = 1;
     a.new_k.ptr = a.new_v.ptr = upload(ctx, x, sizeof x);
     a.k.ptr = upload(ctx, got, sizeof got);
     a.v.ptr = upload(ctx, got, sizeof got);
@@ -296,7 +303,7 @@ static void quantize(fa_context *ctx, int32_t dtype, bool finds, const float sca
         *k = *v = by;
         v->ptr = of_v;
     }
-    OK(fa_launch(ctx, &a, NULL));
+    launch_as(ctx, &a, config);
     OK(fa_copy(ctx, got, a.v.ptr, (size_t)(MANY * row), FA_FROM_DEVICE));
     OK(fa_copy(ctx, got_scale, of_v, sizeof got_scale, FA_FROM_DEVICE));
     for (int t = 0; t < MANY; t++) {
@@ -326,11 +333,18 @@ Test(operation_append, codes_are_those_of_the_definition)
         for (int chip = dtype != FA_E4M3; chip < 2; chip++) {
             fa_context *ctx = context(dtype == FA_E4M3 ? chip : dtype % 2); /* conversions of a chip's own, and by bits */
             for (uint64_t seed = 0; seed < 4; seed++)
-                quantize(ctx, dtype, false, seed % 2 ? odd : usual, seed);
+                quantize(ctx, dtype, false, seed % 2 ? odd : usual, seed, NULL);
             for (uint64_t seed = 0; seed < 2 && !fa_format_of(dtype)->scale_dtype; seed++)
-                quantize(ctx, dtype, true, usual, 10 + seed);
+                quantize(ctx, dtype, true, usual, 10 + seed, NULL);
             fa_destroy(ctx);
         }
+    /* Where lanes have four pieces of a row each. */
+    static const int32_t integers[] = { FA_Q8_0, FA_Q4_0 };
+    fa_context *ctx = context(1);
+    for (size_t i = 0; i < COUNT(integers); i++)
+        for (uint64_t seed = 0; seed < 4; seed++)
+            quantize(ctx, integers[i], false, seed % 2 ? odd : usual, 20 + seed, "append:warps=2,token_heads=4,claims=0");
+    fa_destroy(ctx);
 }
 
 /* ---- who stays, who is skipped ---- */

@@ -73,8 +73,8 @@ __device__ __forceinline__ void load(Piece &piece, const char *from) {
 }
 
 // Where pieces lie in shared memory: those of neighbouring threads side by side.
-__device__ __forceinline__ u32 place_in_ring(int stage, int h, int s, int thread) {
-  return (u32)((stage * HEADS + h) * SHARE + s) * (THREADS * WORDS * 4) + (u32)thread * SLOT;
+__device__ __forceinline__ u32 place_in_ring(int slot, int s, int thread) {
+  return (u32)(slot * SHARE + s) * (THREADS * WORDS * 4) + (u32)thread * SLOT;
 }
 // A piece on its way there; zeros where it is not there.
 __device__ __forceinline__ void copy_piece(u32 to, const char *from, bool there$(l.wide and ", bool wide" or "")) {

@@ -17,16 +17,27 @@ constexpr int HEADS = $(c.token_heads);  // of a token that a team of lanes does
 
 // ---- what follows from them ----
 constexpr int VEC = $(l.vec);      // columns of a piece
-constexpr int LANES = $(l.lanes);  // of a team: one holds pieces lane, lane + LANES, ...
+constexpr int LANES = $(l.lanes);  // of a team
 constexpr int SHARE = $(l.share);  // pieces of a lane
+//| if l.dealt then
+// From a lane's first piece to its piece s: two of a block that lie half a block apart, and those of blocks that no lane has before.
+constexpr __device__ int step_of(int s) { return s % 2 * 2 + s / 2 * (2 * LANES); }
+//| else
+constexpr __device__ int step_of(int s) { return s * LANES; }  // from a lane's first piece to its piece s
+//| end
 constexpr int WORDS = $(l.words);  // of a piece as it is loaded
 constexpr int SLOT = WORDS * 4 < 16 ? WORDS * 4 : 16;  // bytes of a piece that lie together in shared memory
-//| if l.gathered then
+//| if l.dealt then
+constexpr int SMEM_STAGED = $(l.staged), TEAM_ROWS = $(l.team_rows);  // where rows of blocks are put together; bytes of a team's
+//| elseif l.gathered then
 constexpr int ROW_K = $(l.row_k), ROW_V = $(l.row_v);  // bytes of a row in the cache
 constexpr int SMEM_GATHERED = $(l.gathered);  // where a token's rows are put together
 //| end
 //| if l.angles and p.rotary > 0 then
 constexpr int ANGLES = $(l.angles);  // cosines that the columns of a piece have
+//|   if l.turned > 0 then
+constexpr int TURNED = $(l.turned);  // pieces of a lane that turn with the next so many
+//|   end
 //| end
 
 //| include "machine/prelude.cu"
@@ -55,9 +66,9 @@ constexpr int ANGLES = $(l.angles);  // cosines that the columns of a piece have
 //| local given_by_lanes = is_given and c.token_heads <= l.lanes
 //| local shares_rows = p.rotary > 0 and (l.partner == "halves" or l.partner == "any")  -- lanes read what others have copied
 //| local batch = p.has_lengths and "p.cu_seqlens_q != nullptr ? 0 : at / p.sq" or "p.b == 1 ? 0 : at / p.sq"
-extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_constant__ Params p) {
+extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid_constant__ Params p) {
   extern __shared__ __align__(16) unsigned char smem[];
-  const int lane = threadIdx.x % LANES;
+  const int lane = threadIdx.x % LANES, first_piece = $(l.dealt and "lane / 2 * 4 + lane % 2" or "lane");
   const int tokens = $(tokens);
   // Items of a token: some heads of K, some of V, some of Q.
   const int of_k = (p.hkv + HEADS - 1) / HEADS, of_q = p.q != nullptr ? (p.hq + HEADS - 1) / HEADS : 0, of_all = 2 * of_k + of_q;
@@ -89,6 +100,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
     int first, heads, pieces;
     const char *row;
     long long sh;
+//| if l.wide then
+    bool wide;  // rows begin at multiples of 16 bytes
+//| end
   };
   auto source_of = [&](const Item &item) -> Source {
     Source of;
@@ -102,30 +116,39 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
       of.row = (const char *)p.new_v + (batch * p.new_v_sb + query * p.new_v_ss) * $(p.bytes), of.sh = p.new_v_sh * $(p.bytes);
     else
       of.row = (const char *)p.new_k + (batch * p.new_k_sb + query * p.new_k_ss) * $(p.bytes), of.sh = p.new_k_sh * $(p.bytes);
+//| if l.wide then
+    of.wide = of.is_q   ? is_wide(p.q, p.q_sb, p.q_ss, p.q_sh)
+              : of.is_v ? is_wide(p.new_v, p.new_v_sb, p.new_v_ss, p.new_v_sh)
+                        : is_wide(p.new_k, p.new_k_sb, p.new_k_ss, p.new_k_sh);
+//| end
     of.row += of.first * of.sh;
     return of;
   };
+//| if l.dealt then
+  // A head of the next item is on its way as soon as that of the item before is read.
+//| else
   // Rows are on their way while the item before is done.
+//| end
   const u32 ring = shared_address(smem);
+  auto copy_head = [&](const Source &of, const char *row, int h, int slot, bool real) {
+#pragma unroll
+    for (int s = 0; s < SHARE; s++) {
+      const bool there = real && of.first + h < of.heads$(l.full and "" or " && first_piece + step_of(s) < of.pieces");
+      copy_piece(ring + place_in_ring(slot, s, threadIdx.x), row + step_of(s) * (VEC * $(p.bytes)), there$(l.wide and ", of.wide" or ""));
+    }
+  };
+//| if not l.dealt then
   auto copy = [&](const Item &item, int stage) {
     const Source of = source_of(item);
-//| if l.wide then
-    const bool wide = of.is_q   ? is_wide(p.q, p.q_sb, p.q_ss, p.q_sh)
-                      : of.is_v ? is_wide(p.new_v, p.new_v_sb, p.new_v_ss, p.new_v_sh)
-                                : is_wide(p.new_k, p.new_k_sb, p.new_k_ss, p.new_k_sh);
-//| end
-    const char *row = of.row + lane * (VEC * $(p.bytes));
+    const char *row = of.row + first_piece * (VEC * $(p.bytes));
 #pragma unroll
     for (int h = 0; h < HEADS; h++) {
-#pragma unroll
-      for (int s = 0; s < SHARE; s++) {
-        const bool there = item.real && of.first + h < of.heads && lane + s * LANES < of.pieces;
-        copy_piece(ring + place_in_ring(stage, h, s, threadIdx.x), row + s * (LANES * VEC * $(p.bytes)), there$(l.wide and ", wide" or ""));
-      }
+      copy_head(of, row, h, stage * HEADS + h, item.real);
       row += of.sh;
     }
     cp_async_commit();
   };
+//| end
 //| if is_given then
   // The scale that is given for one of an item's heads.
   auto scale_given = [&](const Place &place, bool is_v, int part, int h) -> float {
@@ -148,7 +171,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
     bool overtaken;
 //| if p.rotary > 0 then
 //|   if l.partner == "own" then
-    float cosine[ANGLES], sine[ANGLES];
+    float cosine[TURNED][ANGLES], sine[TURNED][ANGLES];
 //|   else
     float cosine[SHARE][ANGLES], sine[SHARE][ANGLES];
 //|   end
@@ -160,14 +183,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //| if p.rotary > 0 then
     const bool turns = item.real && (!is_v || item.end > item.part + 1) && to.place.used && to.place.turns;
 //|   if l.partner == "own" then
-    // Pieces lane and lane + LANES turn together. Rows beside those that turn are stored nowhere.
-    if (turns) load_angles(to.cosine, to.sine, (const char *)p.cos_sin + to.place.position * (ROTARY * $(l.angle_bytes)), lane * VEC);
+    // Pieces s and s + TURNED turn together. Rows beside those that turn are stored nowhere.
+#pragma unroll
+    for (int s = 0; s < TURNED; s++)
+      if (turns)
+        load_angles(to.cosine[s], to.sine[s], (const char *)p.cos_sin + to.place.position * (ROTARY * $(l.angle_bytes)),
+                    (first_piece + step_of(s)) * VEC);
 //|   else
 #pragma unroll
     for (int s = 0; s < SHARE; s++)
-      if (turns && (lane + s * LANES) * VEC < ROTARY)
+      if (turns && (first_piece + step_of(s)) * VEC < ROTARY)
         load_angles(to.cosine[s], to.sine[s], (const char *)p.cos_sin + to.place.position * (ROTARY * $(l.angle_bytes)),
-                    (lane + s * LANES) * VEC);
+                    (first_piece + step_of(s)) * VEC);
 //|   end
 //| end
   };
@@ -197,17 +224,28 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
   if (share >= shares) return;
   Ready ready = {};
   const Told first_told = told_of(p, next.token);
+//| if l.dealt then
+  Source coming = source_of(next);
+#pragma unroll 1
+  for (int h = 0; h < HEADS; h++) {
+    copy_head(coming, coming.row + h * coming.sh + first_piece * (VEC * $(p.bytes)), h, h, next.real);
+    cp_async_commit();
+  }
+//| else
   copy(next, 0);
+//| end
   prepare(ready, next, first_told);
 //| if given_by_lanes then
   float next_given = scale_of_lane(ready.place, next);
 //| end
   look(ready, next, first_told);
+//| if not l.dealt then
   int stage = 0;
+//| end
 #pragma unroll 1
   for (bool more = true; more;) {
     const Item item = next;
-    const Source of = source_of(item);
+    const Source of = $(l.dealt and "coming" or "source_of(item)");
     const bool is_q = of.is_q, is_v = of.is_v, real = item.real;
     const int first = of.first, heads = of.heads, pieces = of.pieces;
     const long long batch = item.batch, query = item.query;
@@ -228,9 +266,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
         told = told_of(p, next.token);
       }
     }
+//| local slot = l.dealt and "h" or "stage * HEADS + h"
+//| if l.dealt then
+    if (more) coming = source_of(next);
+    const char *row = coming.row + first_piece * (VEC * $(p.bytes));
+//| else
     if (more) copy(next, stage ^ 1);
     else cp_async_commit();
     cp_async_wait<1>();
+//| end
 //| if shares_rows then
     __syncwarp();
 //| end
@@ -269,7 +313,22 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //|   end
 //| end
 
-//| if l.gathered then
+//| if l.dealt then
+    // Rows of blocks end within sectors, and half of the blocks within words: those of a token are put together before they go out.
+//|   if l.blocks_k and l.blocks_v and l.row_k == l.row_v then
+    const bool staged = !is_q;
+    constexpr int ROW = $(l.row_k), BLOCK = $(l.k_bytes);
+//|   elseif l.blocks_k and l.blocks_v then
+    const bool staged = !is_q;
+    const int ROW = is_v ? $(l.row_v) : $(l.row_k), BLOCK = is_v ? $(l.v_bytes) : $(l.k_bytes);
+//|   else
+    const bool staged = $(l.blocks_v and "is_v" or "!is_q && !is_v");
+    constexpr int ROW = $(l.blocks_v and l.row_v or l.row_k), BLOCK = $(l.blocks_v and l.v_bytes or l.k_bytes);
+//|   end
+    unsigned char *const rows = smem + SMEM_STAGED + threadIdx.x / LANES * TEAM_ROWS;
+    unsigned char *place_of_codes = rows + first_piece / 4 * BLOCK + 2 + first_piece % 4 * 8;
+    char *const out = to;
+//| elseif l.gathered then
     // Rows of blocks end within sectors: those of a token that lie side by side are put together before they go out.
 //|   local gathered = l.gathers_k and l.gathers_v and "!is_q" or l.gathers_v and "is_v" or "!is_q && !is_v"
     const bool gathers = $(gathered) && first + HEADS <= heads && to_sh == (is_v ? ROW_V : ROW_K) && (u64)to % 16 == 0;
@@ -279,12 +338,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //| end
 
 #pragma unroll 1
-    for (int h = 0; h < HEADS; h++, to += to_sh) {
+    for (int h = 0; h < HEADS; h++, to += to_sh$(l.dealt and ", place_of_codes += ROW" or "")) {
       const bool there = stores && first + h < heads;
       float x[SHARE][VEC];
+//| if l.dealt then
+      cp_async_wait<HEADS - 1>();
+//| end
 #pragma unroll
       for (int s = 0; s < SHARE; s++) {
-        Piece piece = piece_of(ring + place_in_ring(stage, h, s, threadIdx.x));
+        Piece piece = piece_of(ring + place_in_ring($(slot), s, threadIdx.x));
 //| if l.k_format or l.v_format then
 //|   if p.has_lengths then
         if (!used) piece = Piece();  // rows of no sequence may hold what was never written
@@ -292,12 +354,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //| end
         unpack(x[s], piece);
 //| if p.rotary > 0 and l.partner ~= "own" then
-        const int column = (lane + s * LANES) * VEC;
+        const int column = (first_piece + step_of(s)) * VEC;
 //|   if l.partner == "halves" then
         if (turns && column < ROTARY) {
           const int at = column / VEC, other = at < HALF / VEC ? at + HALF / VEC : at - HALF / VEC;  // half a rotation away
           float y[VEC];
-          unpack(y, piece_of(ring + place_in_ring(stage, h, other / LANES, threadIdx.x - lane + other % LANES)));
+          unpack(y, piece_of(ring + place_in_ring($(slot), other / LANES, threadIdx.x - lane + other % LANES)));
 #pragma unroll
           for (int i = 0; i < VEC; i++)  // of a first half partners are subtracted
             x[s][i] = turn_second(x[s][i], y[i], ready.cosine[s][i], at < HALF / VEC ? -ready.sine[s][i] : ready.sine[s][i]);
@@ -323,7 +385,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
             const int other = is_first ? column + i + HALF : column + i - HALF;
 //|     end
             const int at = other / VEC;
-            const float y = column_of(ring + place_in_ring(stage, h, at / LANES, threadIdx.x - lane + at % LANES), other % VEC);
+            const float y = column_of(ring + place_in_ring($(slot), at / LANES, threadIdx.x - lane + at % LANES), other % VEC);
             const float cosine = ready.cosine[s][i], sine = ready.sine[s][i];
             x[s][i] = is_first ? turn_first(x[s][i], y, cosine, sine) : turn_second(x[s][i], y, cosine, sine);
           }
@@ -331,14 +393,21 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //|   end
 //| end
       }
+//| if l.dealt then
+      if (more) copy_head(coming, row, h, h, next.real);
+      cp_async_commit();
+      row += coming.sh;
+//| end
 //| if l.partner == "own" then
       if (some_turn)
 #pragma unroll
-        for (int i = 0; i < VEC; i++) {
-          const float a = x[0][i], b = x[1][i];
-          x[0][i] = turn_first(a, b, ready.cosine[i], ready.sine[i]);
-          x[1][i] = turn_second(b, a, ready.cosine[i], ready.sine[i]);
-        }
+        for (int s = 0; s < TURNED; s++)
+#pragma unroll
+          for (int i = 0; i < VEC; i++) {
+            const float a = x[s][i], b = x[s + TURNED][i];
+            x[s][i] = turn_first(a, b, ready.cosine[s][i], ready.sine[s][i]);
+            x[s + TURNED][i] = turn_second(b, a, ready.cosine[s][i], ready.sine[s][i]);
+          }
 //| end
 //| -- Lanes of other teams may have other kinds of rows: all take the shuffles of both.
 //| for _, of_v in ipairs({ false, true }) do
@@ -368,10 +437,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //| for _, f in ipairs({ l.k_format or false, l.v_format or false }) do
 //|   if f and f.has_scale and not blocks[f.name] then
 //|     blocks[f.name] = true
+//|     if l.dealt then
+      Codes codes_$(f.name)[SHARE / 2] = {};
+      if (some_coded)
+#pragma unroll
+        for (int s = 0; s < SHARE; s += 2) quantize_$(f.name)(codes_$(f.name)[s / 2], x[s], x[s + 1], lane);
+//|     else
       Codes codes_$(f.name)[SHARE] = {};
       if (some_coded)
 #pragma unroll
         for (int s = 0; s < SHARE; s++) quantize_$(f.name)(codes_$(f.name)[s], x[s], lane);
+//|     end
 //|   end
 //| end
 //| -- K and V of one type are stored by the same instructions.
@@ -410,6 +486,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //|   local f = l[side .. "_format"]
 //|   if not f then
           store_$(l[side .. "_type"])(here + at * (VEC * $(l[side .. "_bytes"])), x[s]);
+//|   elseif f.has_scale and l.dealt then
+          if (s % 2 == 0) {
+            const bool second = first_piece / 4 + s / 2 * (LANES / 2) & 1;
+            store_$(f.name)(place_of_codes + s / 2 * (LANES / 2 * $(f.block_bytes)), first_piece % 4 == 0, second, codes_$(f.name)[s / 2]);
+          }
 //|   elseif f.has_scale then
           store_$(f.name)(here, at * VEC, codes_$(f.name)[s]);
 //|   else
@@ -419,9 +500,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
 //| end
 #pragma unroll
       for (int s = 0; s < SHARE; s++) {
-        const int at = lane + s * LANES;
+        const int at = first_piece + step_of(s);
         char *const here = to;
-        if (!there || at >= pieces) continue;
+        if (!there$(l.full and "" or " || at >= pieces")) continue;
         if (is_q) {
 //| if p.rotary > 0 then
           if (!place.turns)
@@ -438,7 +519,20 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
         }
       }
     }
-//| if l.gathered then
+//| if l.dealt then
+    __syncwarp();
+    if (staged && stores) {
+      const bool whole_rows = first + HEADS <= heads && to_sh == ROW && (u64)out % 16 == 0 && HEADS * ROW % 16 == 0;
+      if (whole_rows)
+        for (int i = lane; i < HEADS * ROW / 16; i += LANES) ((uint4 *)out)[i] = ((const uint4 *)rows)[i];
+      else
+#pragma unroll 1
+        for (int h = 0; h < HEADS && first + h < heads; h++)
+#pragma unroll 1
+          for (int i = lane; i < ROW / 4; i += LANES) ((u32 *)(out + h * to_sh))[i] = ((const u32 *)(rows + h * ROW))[i];
+    }
+    __syncwarp();  // those of the next item go there
+//| elseif l.gathered then
     __syncwarp();
     if (gathers && stores)
 #pragma unroll
@@ -451,6 +545,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_append(const __grid_con
     if (more) next_given = scale_of_lane(ready.place, next);
 //| end
     if (more && ends) look(ready, next, told);
+//| if not l.dealt then
     stage ^= 1;
+//| end
   }
 }

@@ -40,6 +40,21 @@ local function columns(p)
   return vec
 end
 
+-- Whether two lanes have the four pieces of a block, each two that lie half a block apart: what is found for a block is found by fewer. Of
+-- rows with codes of 4 bits; those of q8_0 and s8 alone lose by it with few tokens or columns.
+local function deals(p, l)
+  local fits = p.d == p.dv and p.d >= 64 and p.d & p.d - 1 == 0 and l.vec == 8 and p.align >= 4
+  if not fits or p.rotary > 0 and not p.has_rotary_pairs and p.rotary ~= p.d then return false end
+  local nibbles = false
+  for _, f in ipairs({ l.k_format or false, l.v_format or false }) do
+    if f and f.block > 1 then
+      if f.kind == "table" or f.least_at > 0 or f.high_at > 0 or f.scale_is_e4m3 then return false end
+      nibbles = nibbles or f.bits == 4
+    end
+  end
+  return nibbles
+end
+
 -- Instructions that make a code of an element.
 local function cost_of(format) return format and (format.has_scale and 11 or 6) or 0 end
 
@@ -94,7 +109,15 @@ return {
     local half_pieces = not p.has_rotary_pairs and p.rotary // 2 % math.max(l.vec, together(p)) == 0 and p.rotary // 2 // l.vec or 0
     local own = half_pieces >= 2 and half_pieces <= 16 and half_pieces & half_pieces - 1 == 0
     if own then l.lanes = half_pieces end
+    l.dealt = c.token_heads >= 4 and deals(p, l)
+    if l.dealt then
+      l.lanes = most // 4
+      own = p.rotary > 0 and not p.has_rotary_pairs
+    end
+    -- Pieces of a lane that turn with others of it.
+    l.turned = own and half_pieces // l.lanes or 0
     l.share = (most + l.lanes - 1) // l.lanes
+    l.full = l.dealt -- each lane has as many pieces of each row
     l.words = math.max(1, l.vec * p.bytes // 4)
     l.wide = p.align < 16 and has_blocks(p) and l.vec == 8 -- rows that are read may begin at more than those of the cache
     -- How an element's partner is found: in registers, as a piece, or one by one.
@@ -115,19 +138,27 @@ return {
     end
     -- Which sequence a row is of says where it goes, its position, or whether it counts.
     l.sequences = not p.has_slots or p.has_lengths or l.folded or (p.rotary > 0 and not p.has_positions)
-    -- Two items of a block's lanes: one is done while the other is on its way.
-    l.bytes = 2 * c.token_heads * l.share * l.words * 4 * l.threads
+    -- Two items of a block's lanes: one is done while the other is on its way. Or each head makes room for that of the next item.
+    l.bytes = (l.dealt and 1 or 2) * c.token_heads * l.share * l.words * 4 * l.threads
     -- Rows of blocks of a token, side by side, where they are whole chunks of 16 bytes.
     local function gathers(format, row) return format ~= nil and format.block > 1 and c.token_heads * row % 16 == 0 end
     l.gathers_k, l.gathers_v = gathers(l.k_format, l.row_k), gathers(l.v_format, l.row_v)
-    if l.gathers_k or l.gathers_v then
+    if l.dealt then
+      l.blocks_k, l.blocks_v = l.k_format and l.k_format.block > 1, l.v_format and l.v_format.block > 1
+      l.staged, l.staged_row = (l.bytes + 15) // 16 * 16, math.max(l.blocks_k and l.row_k or 0, l.blocks_v and l.row_v or 0)
+      -- An odd number of chunks of 16 bytes: of eight teams no more than two write to a bank.
+      l.team_rows = ((c.token_heads * l.staged_row + 15) // 16 | 1) * 16
+      l.bytes = l.staged + l.threads // l.lanes * l.team_rows
+    elseif l.gathers_k or l.gathers_v then
       l.gathered = l.bytes
       l.bytes = l.bytes + l.threads // l.lanes * c.token_heads * math.max(l.row_k, l.row_v)
     end
     l.regs = (l.k_format or l.v_format) and CODED or HEADROOM
-    l.regs = l.regs + l.share * (l.words + 2 * l.vec) + (p.rotary > 0 and 2 * l.angles * (own and 1 or l.share) or 0)
+    l.regs = l.regs + l.share * (l.words + 2 * l.vec) + (p.rotary > 0 and 2 * l.angles * (own and l.turned or l.share) or 0)
+    if l.dealt then l.regs = 168 end -- no more by launch bounds
     l.per_sm = math.max(1, math.min(32 // c.warps, 65536 // (l.threads * math.min(255, (l.regs + 7) // 8 * 8)),
       a.smem_sm // (l.bytes + a.smem_reserved)))
+    l.bounds = l.dealt and "THREADS, " .. l.per_sm or "THREADS"
     return l
   end,
 

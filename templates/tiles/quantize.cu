@@ -1,4 +1,4 @@
-//| needs "l.k_format? l.lanes l.v_format? l.vec"
+//| needs "l.dealt l.k_format? l.lanes l.v_format? l.vec"
 //| -- quantize: rows of fp32 that teams of lanes hold by pieces of VEC columns become codes of few bits (docs/lowbits.md). A row's pieces are
 //| -- lane, lane + LANES, ... of its team. quantizer(f) prints what a format needs.
 constexpr int CODE_WORDS = $(math.max(1, l.vec // 4));  // of a piece's codes, a byte each
@@ -45,7 +45,9 @@ __device__ __forceinline__ float max_with_nan(float x, float y) {
 //| for _, f in ipairs({ l.k_format or false, l.v_format or false }) do
 //|   if f then has[f.kind .. f.bits .. (f.has_scale and " in rows" or "")] = true end
 //| end
-//| if has["unsigned4 in rows"] or has["unsigned5 in rows"] or has["table4 in rows"] then
+//| local found_by_both = has["unsigned4 in rows"] or has["unsigned5 in rows"] or has["table4 in rows"]
+//| local blocks_of_integers = found_by_both or has["signed8 in rows"]
+//| if found_by_both then
 __device__ __forceinline__ float min_with_nan(float x, float y) {
   float r;
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y));
@@ -117,7 +119,11 @@ __device__ __forceinline__ float scale_of(const Largest &largest, float most, fl
 
 // The codes of a piece, and what is beside those of its block: a scale and a number that is added, as bits, and the codes' highest bits.
 struct Codes {
+//| if l.dealt then
+  u32 word[2][CODE_WORDS], scale;  // of two pieces
+//| else
   u32 word[CODE_WORDS], scale;
+//| end
 //| local function has(of) return l.k_format and l.k_format[of] > 0 or l.v_format and l.v_format[of] > 0 end
 //| if has("least_at") then
   u32 least;
@@ -254,6 +260,36 @@ __device__ __forceinline__ void store_$(f.name)(char *to, const float (&from)[VE
     const int code = __float_as_int(__fadd_rz(fminf(fmaxf(__fadd_rn(y, $(f.zero).5f), 0.f), (float)most_code), 0x1p23f)) & most_code;
 //|   end
 //| end
+//| if blocks_of_integers then
+// d of a block as fp16 holds it, and what its elements are multiplied by; 0: codes are those of 0.
+struct Undone {
+  float d, by;
+  bool clamped;
+};
+__device__ __forceinline__ Undone undone_by(float d, bool nan) {
+  const bool clamped = fabsf(d) >= 65520.f;
+  if (clamped) d = copysignf(65504.f, d);
+  float by = nan || d == 0.f ? 0.f : __frcp_rn(d);
+  if (fabsf(by) > 0x1.fffffep127f) by = 0.f;
+  return {d, by, clamped};
+}
+//| end
+//| -- The number of an element that is multiplied by what undoes the scale, whose last byte is the code. Of formats that are a scale and
+//| -- codes of integers.
+//| local function number_of(f)
+__device__ __forceinline__ int number_of_$(f.name)(float y) {
+//|   if f.kind == "signed" then
+  // Halves away from 0: the integer not above y + 0.5, of y < 0 not above y + the number before 0.5. 1.5 2^23 + an integer ends with its
+  // last byte. Sums are rounded down.
+  const float half = __int_as_float(0x3f000000 + (__float_as_int(y) >> 31));
+  return __float_as_int(__fadd_rd(__fadd_rd(y, half), 12582912.f));
+//|   else
+  // 2^23 + an integer, by a sum rounded toward 0, whose last byte is the integer's.$(l.dealt and " At most 16 for 15." or "")
+//|     local number = ("__fadd_rn(y, %d.5f)"):format(f.zero)
+  return __float_as_int(__fadd_rz($(l.dealt and number or ("fminf(%s, %d.f)"):format(number, (1 << f.bits) - 1)), 0x1p23f));
+//|   end
+}
+//| end
 //| -- Of a format of blocks of 32 with a scale in front.
 //| local function of_blocks(f)
 //|   local signed = f.kind == "signed"
@@ -289,8 +325,8 @@ __device__ __forceinline__ void quantize_$(f.name)(Codes &to, const float (&x)[V
     most = fmaxf(most, __shfl_xor_sync(~0u, most, i));
     nan |= __shfl_xor_sync(~0u, nan, i);
   }
-  float d = fabsf(__fdiv_rn(__fadd_rn(most, -m), $(f.most).f));
-  if (d != d) d = 0.f;  // all are one infinity
+  float range = fabsf(__fdiv_rn(__fadd_rn(most, -m), $(f.most).f));
+  if (range != range) range = 0.f;  // all are one infinity
   if (fabsf(m) >= 65520.f) m = copysignf(65504.f, m);
   u16 least;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(least) : "f"(m));
@@ -337,17 +373,7 @@ __device__ __forceinline__ void quantize_$(f.name)(Codes &to, const float (&x)[V
 #pragma unroll
       for (int i = 0; i < VEC; i++) y[i] = fminf(fmaxf(y[i], -$(f.most).f), $(f.most).f);
 #pragma unroll
-    for (int i = 0; i < VEC; i++) {
-//|     if signed then
-      // Halves away from 0: the integer not above y + 0.5, of y < 0 not above y + the number before 0.5. 1.5 2^23 + an integer ends with its
-      // last byte. Sums are rounded down.
-      const float half = __int_as_float(0x3f000000 + (__float_as_int(y[i]) >> 31));
-      number[i] = __float_as_int(__fadd_rd(__fadd_rd(y[i], half), 12582912.f));
-//|     else
-      // 2^23 + an integer, by a sum rounded toward 0, whose last byte is the integer's.
-      number[i] = __float_as_int(__fadd_rz(fminf(__fadd_rn(y[i], $(f.zero).5f), $((1 << f.bits) - 1).f), 0x1p23f));
-//|     end
-    }
+    for (int i = 0; i < VEC; i++) number[i] = number_of_$(f.name)(y[i]);
     last_bytes(to.word, number);
   };
   float d;
@@ -362,25 +388,18 @@ __device__ __forceinline__ void quantize_$(f.name)(Codes &to, const float (&x)[V
 //|     end
     codes_of(usual_reciprocal(d), false);
   } else {
-    d = $(whole);
-    const bool clamped = fabsf(d) >= 65520.f;
-    if (clamped) d = copysignf(65504.f, d);
-    float by = nan || d == 0.f ? 0.f : __frcp_rn(d);
-    if (fabsf(by) > 0x1.fffffep127f) by = 0.f;
-    codes_of(by, clamped);
-    if (by == 0.f)
+    const Undone undone = undone_by($(whole), nan);
+    d = undone.d;
+    codes_of(undone.by, undone.clamped);
+    if (undone.by == 0.f)
 #pragma unroll
       for (int i = 0; i < CODE_WORDS; i++) to.word[i] = $(signed and "0" or ("0x%08x"):format(f.zero * 0x01010101));
     nan_of_block = nan;
   }
 //|   else
-//|     if f.least_at == 0 then
-  float d = $(whole);
-//|     end
-  const bool clamped = fabsf(d) >= 65520.f;
-  if (clamped) d = copysignf(65504.f, d);
-  float by = nan || d == 0.f ? 0.f : __frcp_rn(d);
-  if (fabsf(by) > 0x1.fffffep127f) by = 0.f;
+  const Undone undone = undone_by($(f.least_at > 0 and "range" or whole), nan);
+  [[maybe_unused]] float d = undone.d;
+  const float by = undone.by;
 #pragma unroll
   for (int i = 0; i < CODE_WORDS; i++) to.word[i] = 0;
 //|   if f.high_at > 0 then
@@ -527,13 +546,20 @@ __device__ __forceinline__ void store_$(f.name)(char *row, int column, const Cod
     *(u16 *)(block + $(f.codes_at) + share * $(n // 2) + at + i) = (u16)(from.word[i / 4] >> (i % 4 * 8));
 }
 //| end
+//| if l.dealt then
+//|   include "tiles/quantize_dealt.cu"
+//| end
 //| function quantizer(f)
 //|   if printed[f.name] then return end
 //|   printed[f.name] = true
 
 //|   if f.scale_is_e4m3 then
 //|     of_shares(f)
+//|   elseif l.dealt and f.has_scale then
+//|     number_of(f)
+//|     dealt_quantizer(f)
 //|   elseif f.has_scale then
+//|     if f.least_at == 0 and f.high_at == 0 and f.kind ~= "table" then number_of(f) end
 //|     if f.kind == "table" then
 // The number of a code.
 __device__ __forceinline__ float table_$(f.name)(int code) {
