@@ -341,7 +341,7 @@ return masked {
     -- What passes before a tile's first block is compiled once under a program: short causal tiles lose a percent at d = 64.
     l.passes_once = l.cuts and p.score and p.score.has_score and l.masked and not l.q_lent or false
     -- Which rows are computed again their sums and maxima show, whatever V holds beside them.
-    l.rows_show = (l.sums or l.most) and not l.once
+    l.rows_show = l.sums or l.most
     l.sums_show = (l.sums or l.most) and c.o_path == 2 and (not p.has_lengths or l.once) -- asked where O is made ready for its store
     return l
   end,
