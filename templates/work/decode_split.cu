@@ -41,10 +41,17 @@ struct Walk {
   Items items;
   long long at, left;           // at: the work index of `iteration`
   int batch, kv_head, tile;
-  int iteration, end, stop, iterations, all;  // iterations, all: of a tile, and its work items
+//| if p.has_lengths then
+  int iteration, end, stop, iterations;  // iterations: of a tile
+//| else
+  int iteration, end, stop, iterations, all;  // iterations, all: of every tile, and its work items
+//| end
   int tiles;                    // of a head
   int streams;                  // from a head of the stream to its next
   __device__ __forceinline__ void take() {
+//| if p.has_lengths then
+    const int all = items.of(iterations);
+//| end
     stop = left < all - iteration ? iteration + (int)left : all;
     end = min(stop, iterations);
   }
@@ -64,7 +71,6 @@ struct Walk {
           iterations = iterations_of(sequence);
           tiles = tiles_of(p, sequence);
         }
-        all = items.of(iterations);
 //| else
         batch++;
 //| end
@@ -74,7 +80,7 @@ struct Walk {
   }
   // Begins `item` work items after the beginning of the sequence's first tile.
   __device__ __forceinline__ void begin(const Params &p, int sequence, long long item, int stream) {
-    all = items.of(iterations);
+    $(p.has_lengths and "const int " or "")all = items.of(iterations);
     const long long before = divide(item, all), heads = tiles == 1 ? before : divide(before, tiles);
     batch = sequence;
     iteration = (int)(item - before * all);
@@ -155,7 +161,7 @@ __device__ __forceinline__ void choose_stream(const Params &p, Split &s) {
   s.streams = s.walk.streams = streams_of(p);
   s.stream = (int)$(wk.block) - s.index() * s.streams;
   s.shares = (int)$(wk.blocks) / s.streams;
-  s.walk.batch = s.walk.kv_head = s.walk.tile = s.walk.iteration = s.walk.iterations = s.walk.tiles = s.walk.end = s.walk.stop = s.walk.all = 0;
+  s.walk.batch = s.walk.kv_head = s.walk.tile = s.walk.iteration = s.walk.iterations = s.walk.tiles = s.walk.end = s.walk.stop = $(p.has_lengths and "" or "s.walk.all = ")0;
 }
 
 //| if p.has_lengths then
