@@ -338,11 +338,16 @@ return masked {
     -- Fences before products list O and P but where machine code is the same without: a list is 1 to 3 % of what compiling takes.
     local bare = { plain = true, joins = true, scores = true, held = true }
     l.fences_bare = l.pingpong_products and bare[l.cuts] or false
-    -- What passes before a tile's first block is compiled once under a program: short causal tiles lose a percent at d = 64.
-    l.passes_once = l.cuts and p.score and p.score.has_score and l.masked and not l.q_lent or false
+    -- What passes before a tile's first block is compiled once, but for plain attention at d = 64, where short causal tiles lose a percent,
+    -- and with lengths, where mixed batches lose a third of one.
+    local plain = not (p.score and p.score.has_score)
+    l.passes_once = l.cuts and l.masked and not (l.q_lent or l.ahead) and not (plain and (p.d <= 64 or p.has_lengths)) or false
     -- Which rows are computed again their sums and maxima show, whatever V holds beside them.
-    l.rows_show = (l.sums or l.most) and not l.once
+    l.rows_show = l.sums or l.most
     l.sums_show = (l.sums or l.most) and c.o_path == 2 and (not p.has_lengths or l.once) -- asked where O is made ready for its store
+    -- A wait for P V lists O, so that nothing of it is read before: a list is a percent of what compiling takes. Here all that reads O waits
+    -- for shuffles that come after, or stores it.
+    l.waits_bare = l.cuts == "plain" and l.sums_show and not p.has_lengths
     return l
   end,
 

@@ -192,6 +192,7 @@ struct Loader {
   __device__ __forceinline__ void look_up() { page = $(pr.meets("RUN", "key_lo", "key_hi")) ? table[entry] : -1; }
 //| end
 
+//| local lanes = p.kv_align >= 16 and (paged or not (l.low or l.lines))  -- a lane's rows lie by constants from its first
 //| if paged then
   // One of K and V: rows of the block whose first key is `key`. Few operations depend on a page: the copies wait for its number.
   template <int N, bool PAIRS, int ROW_BYTES$(l.low and ", class E" or "")>
@@ -229,7 +230,34 @@ struct Loader {
       from += S::STEP * step;
     }
   }
-//|   if p.kv_align >= 16 then
+//| else
+  // One of K and V: rows of the block whose first key is `key`.
+  template <int N, bool PAIRS, int ROW_BYTES$(l.low and ", class E" or l.lines and ", bool LINES" or "")>
+  __device__ __forceinline__ void copy(u32 tile, const char *base, int key, long long stride) {
+    using S = Share<N>;
+    auto inside = [](int row) { return (BC % S::STEP == 0 || row < BC) && (S::STEP * S::WIDTH == GROUP_THREADS || S::row() < S::STEP); };
+    const long long step = stride * (long long)sizeof($(of));
+//|   if lanes then
+    const char *from = base + (key + S::row()) * step + S::col() * 16;
+    const u32 own = tile + tile_offset<N, PAIRS>(S::row(), S::col());
+    const int lo = key_lo - key - S::row(), hi = key_hi - key - S::row();  // passes whose row is seen
+#pragma unroll
+    for (int r = 0; r < BC; r += S::STEP) {
+      if (inside(S::row() + r)) load_lane<N, PAIRS, ROW_BYTES>(tile, own, r, from, r >= lo && r <= hi);
+      from += S::STEP * step;
+    }
+//|   else
+    const char *const from = base + key * step;
+#pragma unroll
+    for (int r = 0; r < BC; r += S::STEP) {
+      const int row = S::row() + r;
+//|   local lines = l.lines and ", LINES" or ""
+      if (inside(row)) load_row<N, PAIRS, ROW_BYTES$(lines)>(tile, row, from + row * step, key + row >= key_lo && key + row <= key_hi);
+    }
+//|   end
+  }
+//| end
+//| if lanes then
 
   // The chunks of a lane in its row of the pass at `r`, from its first one on, which lies at `own` in the first pass.
   template <int N, bool PAIRS, int ROW_BYTES>
@@ -241,22 +269,6 @@ struct Loader {
     for (int c = 0; c < N; c += S::WIDTH)
       cp_async<16>(BITS ? (own ^ (u32)(r % 8 * 16)) + (u32)(r * N + c) * 16 : tile + tile_offset<N, PAIRS>(S::row() + r, S::col() + c),
                    from + c * 16, read && (ROW_BYTES == N * 16 || (S::col() + c) * 16 < ROW_BYTES));
-  }
-//|   end
-//| else
-  // One of K and V: rows of the block whose first key is `key`.
-  template <int N, bool PAIRS, int ROW_BYTES$(l.low and ", class E" or l.lines and ", bool LINES" or "")>
-  __device__ __forceinline__ void copy(u32 tile, const char *base, int key, long long stride) {
-    using S = Share<N>;
-    auto inside = [](int row) { return (BC % S::STEP == 0 || row < BC) && (S::STEP * S::WIDTH == GROUP_THREADS || S::row() < S::STEP); };
-    const long long step = stride * (long long)sizeof($(of));
-    const char *const from = base + key * step;
-#pragma unroll
-    for (int r = 0; r < BC; r += S::STEP) {
-      const int row = S::row() + r;
-//|   local lines = l.lines and ", LINES" or ""
-      if (inside(row)) load_row<N, PAIRS, ROW_BYTES$(lines)>(tile, row, from + row * step, key + row >= key_lo && key + row <= key_hi);
-    }
   }
 //| end
 

@@ -1,5 +1,5 @@
 //| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.cuts? l.fades? l.grouped? l.held? l.o_in_q"
-//| needs "l.once? l.parts? l.passes_once l.pingpong l.q_lent l.reads_twice? l.relative l.reverses? l.skip_late l.split? l.staged?"
+//| needs "l.once? l.parts? l.passes_once l.pingpong l.q_lent l.reads_twice? l.relative l.reverses? l.rows_show? l.skip_late l.split? l.staged?"
 //| needs "l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local of_slot = l.reverses and ", tiles.slot.at" or ""
@@ -150,10 +150,11 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|   end
     }
 //| elseif l.once then
+//|   local far, of_far = l.rows_show and "" or ", far", l.rows_show and "" or ", bool far"
 //|   local part = l.parts and "where.parts > 1 ? store_part(p, where, sequence, o, state, row)\n" .. (" "):rep(38) .. ": " or ""
     const u32 again = $(part)store_tile(p, o_map, where, sequence, o, state, smem + SMEM_O + wg * O_TILE, row, wg);
     if (__builtin_expect(__any_sync(~0u, again != 0), 0))
-      store_rows_again(again, [&](int i, bool far) { store_again(p, sequence, {row + warp_row + i, where.head}, far); });
+      store_rows_again(again, [&](int i$(of_far)) { store_again(p, sequence, {row + warp_row + i, where.head}$(far)); });
 //| elseif p.has_lengths then
 //|   if l.parts then
     if (where.parts > 1)

@@ -1,4 +1,4 @@
-//| needs "l.cuts l.fades? l.fades_soon? l.fences_bare? l.grouped? l.pingpong_products l.q_lent l.q_soon?"
+//| needs "l.cuts l.fades? l.fades_soon? l.fences_bare? l.grouped? l.pingpong_products l.q_lent l.q_soon? l.waits_bare?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local leaves = l.grouped and "block, keys.loaded_lo" or ""
 //| -- What a block's scores need is there while its products are on their way: how it is declared, brought and given on.
@@ -74,7 +74,7 @@
 //|   or ("all_stay(state%s)"):format(l.cuts == "besides" and brings or "")
           more = !(is_whole(block) && $(asks));
           if (more) {
-            wgmma_wait<0>(o);
+            wgmma_wait<0>($(l.waits_bare and "" or "o"));
             release_v();
             break;
           }

@@ -1,4 +1,4 @@
-//| needs "l.ahead l.fences_bare? l.masked l.o_in_q l.pingpong_products l.q_soon? l.skip_late l.grouped?"
+//| needs "l.ahead l.fences_bare? l.masked l.o_in_q l.pingpong_products l.q_soon? l.skip_late l.grouped? l.waits_bare?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
       // Epilogue: the last P V.
 //| local over = pr.skips and "if (!hides) " or ""
@@ -87,7 +87,7 @@
       issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
       wgmma_commit();
 //| end
-      wgmma_wait<0>(o);
+      wgmma_wait<0>($(l.waits_bare and "" or "o"));
       release_v();
 //| if pr.skips then
       if (!hides) break;

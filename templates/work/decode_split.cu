@@ -18,10 +18,9 @@ __device__ __forceinline__ int heads_to_walk(const Params &p) { return (p.hkv + 
 //| pr.iterations_of()
 __device__ __forceinline__ int tiles_of(const Params &p, const Sequence &sequence) { return (row_count(p, sequence) + BR - 1) / BR; }
 
-// a / b for a >= 0 and b >= 1, without a division where a < b, and with one of 32 bits where these are enough.
+// a / b for a >= 0 and b >= 1, without a division where a < b. The compiler takes one of 32 bits where these are enough.
 __device__ __forceinline__ long long divide(long long a, long long b) {
-  if (a < b) return 0;
-  return (a | b) >> 32 == 0 ? (long long)((u32)a / (u32)b) : a / b;
+  return a < b ? 0 : (long long)((unsigned long long)a / (unsigned long long)b);
 }
 
 // A tile has more work items than iterations: what a thread block spends where a tile begins and ends counts as well. Where all tiles have
@@ -42,11 +41,17 @@ struct Walk {
   Items items;
   long long at, left;           // at: the work index of `iteration`
   int batch, kv_head, tile;
+//| if p.has_lengths then
   int iteration, end, stop, iterations;  // iterations: of a tile
+//| else
+  int iteration, end, stop, iterations, all;  // iterations, all: of every tile, and its work items
+//| end
   int tiles;                    // of a head
   int streams;                  // from a head of the stream to its next
   __device__ __forceinline__ void take() {
+//| if p.has_lengths then
     const int all = items.of(iterations);
+//| end
     stop = left < all - iteration ? iteration + (int)left : all;
     end = min(stop, iterations);
   }
@@ -75,7 +80,7 @@ struct Walk {
   }
   // Begins `item` work items after the beginning of the sequence's first tile.
   __device__ __forceinline__ void begin(const Params &p, int sequence, long long item, int stream) {
-    const int all = items.of(iterations);
+    $(p.has_lengths and "const int " or "")all = items.of(iterations);
     const long long before = divide(item, all), heads = tiles == 1 ? before : divide(before, tiles);
     batch = sequence;
     iteration = (int)(item - before * all);
@@ -156,7 +161,7 @@ __device__ __forceinline__ void choose_stream(const Params &p, Split &s) {
   s.streams = s.walk.streams = streams_of(p);
   s.stream = (int)$(wk.block) - s.index() * s.streams;
   s.shares = (int)$(wk.blocks) / s.streams;
-  s.walk.batch = s.walk.kv_head = s.walk.tile = s.walk.iteration = s.walk.iterations = s.walk.tiles = s.walk.end = s.walk.stop = 0;
+  s.walk.batch = s.walk.kv_head = s.walk.tile = s.walk.iteration = s.walk.iterations = s.walk.tiles = s.walk.end = s.walk.stop = $(p.has_lengths and "" or "s.walk.all = ")0;
 }
 
 //| if p.has_lengths then

@@ -1,4 +1,4 @@
-//| needs "c.rescale? l.counts l.once? l.parts_batch? l.shared? l.walks?"
+//| needs "c.rescale? l.counts l.once? l.parts_batch? l.rows_show? l.shared? l.walks?"
 //| local returns = l.once and "u32" or "void"  -- which rows are computed again
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
@@ -28,7 +28,11 @@
 //| end
 // Row `tile_row` of the tile, four columns from 4 * four on, out of all parts.
 //| if l.once then
+//|   if l.rows_show then
+// Returns whether it has to be computed again.
+//|   else
 // Returns whether it may have to be computed again: 1, where it is far, and 1 << 16, where O is not finite.
+//|   end
 //| end
 __device__ __forceinline__ $(returns) add_parts(const Params &p, const Sequence &sequence, const Tile &where, int tile_row, int four) {
 //| local from = "((long long)where.number * where.parts + min(j + k, where.parts - 1)) * BR + tile_row"
@@ -97,13 +101,13 @@ __device__ __forceinline__ $(returns) part_is_left($(of_tile), int warp, int fir
   // Lanes without a row add up the last one once more. A lane that left the loop early would take the rings of the walk around the buffers
   // out of uniform registers, which wgmma's descriptors are made of.
 //|   if l.once then
-  u32 again = 0;  // of row i bits i and 16 + i
+  u32 again = 0;  // of row i bit$(l.rows_show and " i" or "s i and 16 + i")
   for (int i = 0; i < rows * (COLS / 4); i += 32) {
     const int row = min((i + lane) / (COLS / 4), rows - 1);
     again |= add_parts(p, sequence, where, first + row, (i + lane) % (COLS / 4)) << row;
   }
   again = __reduce_or_sync(~0u, again) >> lane / 4;
-  return again & 1 | again >> 7 & 2 | again >> 14 & 4 | again >> 21 & 8;
+  return again & 1 | again >> 7 & 2$(l.rows_show and "" or " | again >> 14 & 4 | again >> 21 & 8");
 //|   else
   for (int i = 0; i < rows * (COLS / 4); i += 32)
     add_parts(p, sequence, where, first + min((i + lane) / (COLS / 4), rows - 1), (i + lane) % (COLS / 4));
