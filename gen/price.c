@@ -54,6 +54,8 @@
 #define FOLLOWED_ROUNDS 8
 #define FREED 256
 #define SLICES 256 /* of a launch, up to which tiles of unequal slices of groups are followed */
+#define FEW_ROUNDS 3
+#define FEW_TILES 4 /* fewer are as many at all lengths of a bucket, or half more */
 #define RESTS 0.8
 #define MASKED 5
 #define BESIDE 1.1 /* lengths of a bucket: such times the one that stands for them */
@@ -250,7 +252,7 @@ static double follow(const double *clocks, int n, double each, double blocks)
 /* Slices of the groups of a launch, which come one after the other, tile by tile: of each group the last is shorter than the others. */
 typedef struct sliced {
     double groups, slices, tiles; /* of the launch; of a group; of a slice */
-    double usual, last;           /* clocks of a tile */
+    double usual, last, ends;     /* clocks of a tile, and of its ends beside them */
 } sliced;
 
 static double follow_slices(const sliced *s, double groups, double sms)
@@ -261,7 +263,7 @@ static double follow_slices(const sliced *s, double groups, double sms)
         return 0;
     for (double group = 0; group < groups; group++)
         for (double slice = 1; slice <= s->slices; slice++)
-            clocks[n++] = slice < s->slices ? s->usual : s->last;
+            clocks[n++] = (slice < s->slices ? s->usual : s->last) + s->ends;
     return follow(clocks, n, s->tiles, sms);
 }
 
@@ -271,6 +273,14 @@ static double follow_launches(const sliced *s, fa_repeats in, double sms)
     double last = in.last > 0 ? fmax(1, round(s->groups * in.last)) : s->groups;
     double usual = follow_slices(s, s->groups, sms), end = follow_slices(s, last, sms);
     return usual > 0 && end > 0 ? (in.units - 1) * usual + end : 0;
+}
+
+/* In the mean over two lengths of the bucket, where a tile more is not half of them. tiles: of a slice, not rounded. */
+static double follow_lengths(const sliced *s, double tiles, fa_repeats in, double sms)
+{
+    sliced longer = { s->groups, s->slices, ceil(BESIDE * tiles), BESIDE * s->usual, BESIDE * s->last, s->ends };
+    double clocks = follow_launches(s, in, sms), beside = s->tiles >= FEW_TILES ? follow_launches(&longer, in, sms) : 0;
+    return beside > 0 ? (clocks + beside / (BESIDE * BESIDE)) / 2 : clocks;
 }
 
 /* Of rows from `first` to `end` of a head, what a diagonal leaves them to walk: the blocks of keys that the last of them sees, and the
@@ -340,8 +350,8 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
         v.shortest = equal ? each * last / full_slice : 0;             /* what is left of a group is a shorter tile */
         tiles = blocks;
         if (equal && last < full_slice && in.members <= 1 && !(p->features & FA_FEATURE_LENGTHS)) {
-            sliced k = { ceil((double)p->b * p->hkv / in.units), slices, blocks, each * full + tile, v.shortest * full + tile };
-            followed = follow_launches(&k, in, a->sm_count);
+            sliced k = { ceil((double)p->b * p->hkv / in.units), slices, blocks, each * full, v.shortest * full, tile };
+            followed = follow_lengths(&k, (double)p->sk / fa_step_key_tile(s), in, a->sm_count);
         }
     } else if (!fa_step_row_tile(s)) { /* a thread block takes all row tiles of its head, one after the other */
         tile *= tiles;
@@ -368,10 +378,16 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
         usual = fmax(usual, v.longest * ((tiles - 1) * full + last) / tiles + tile);
     }
     double waves = w->gathers > 0 ? sharing : ceil(tiles_each / a->sm_count);
-    /* Few heads to a tile, and tiles of few keys that just fill one round, are chosen for the rounds that they fill: at all lengths of a
-     * bucket. */
-    if (!fa_step_row_tile(s) && (fa_step_heads_tile(s) || (fa_step_key_tile(s) && waves <= 1 && p->op == FA_BACKWARD)))
-        waves = (waves + ceil(BESIDE * tiles_each / a->sm_count) / BESIDE) / 2;
+    /* Few heads to a tile, and tiles of few keys that just fill a round, are chosen for the rounds that they fill: at all lengths of a
+     * bucket. Of a group's heads a round takes so long that two and three of them count as well; where they have just begun another, that
+     * is that. */
+    if (!fa_step_row_tile(s) && fa_step_key_tile(s)) {
+        double beside = (waves + ceil(BESIDE * tiles_each / a->sm_count) / BESIDE) / 2;
+        if (fa_step_heads_tile(s) || (waves <= 1 && p->op == FA_BACKWARD))
+            waves = beside;
+        else if (waves <= FEW_ROUNDS && p->op == FA_BACKWARD && p->hq > p->hkv)
+            waves = fmax(waves, beside);
+    }
     bool dense = p->op == FA_FORWARD && p->mask == FA_MASK_CAUSAL && !(p->features & (FA_FEATURE_LENGTHS | FA_FEATURE_SCORE));
     if (dense && v.longest != v.shortest && sharing < 2 && fa_step_row_tile(s) && w->group > 0 && w->cuts <= 1 && w->even <= 0 &&
         tiles <= FOLLOWED && tiles_each <= FOLLOWED_ROUNDS * a->sm_count) {
