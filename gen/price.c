@@ -53,6 +53,9 @@
 #define FOLLOWED 64
 #define FOLLOWED_ROUNDS 8
 #define FREED 256
+#define SLICES 256 /* of a launch, up to which tiles of unequal slices of groups are followed */
+#define FEW_ROUNDS 3
+#define FEW_TILES 4 /* fewer are as many at all lengths of a bucket, or half more */
 #define RESTS 0.8
 #define MASKED 5
 #define BESIDE 1.1 /* lengths of a bucket: such times the one that stands for them */
@@ -246,6 +249,40 @@ static double follow(const double *clocks, int n, double each, double blocks)
     return last;
 }
 
+/* Slices of the groups of a launch, which come one after the other, tile by tile: of each group the last is shorter than the others. */
+typedef struct sliced {
+    double groups, slices, tiles; /* of the launch; of a group; of a slice */
+    double usual, last, ends;     /* clocks of a tile, and of its ends beside them */
+} sliced;
+
+static double follow_slices(const sliced *s, double groups, double sms)
+{
+    double clocks[SLICES];
+    int n = 0;
+    if (groups * s->slices > SLICES || groups * s->slices * s->tiles > FOLLOWED_ROUNDS * sms)
+        return 0;
+    for (double group = 0; group < groups; group++)
+        for (double slice = 1; slice <= s->slices; slice++)
+            clocks[n++] = (slice < s->slices ? s->usual : s->last) + s->ends;
+    return follow(clocks, n, s->tiles, sms);
+}
+
+/* Clocks of all launches; 0: they are too many to follow. */
+static double follow_launches(const sliced *s, fa_repeats in, double sms)
+{
+    double last = in.last > 0 ? fmax(1, round(s->groups * in.last)) : s->groups;
+    double usual = follow_slices(s, s->groups, sms), end = follow_slices(s, last, sms);
+    return usual > 0 && end > 0 ? (in.units - 1) * usual + end : 0;
+}
+
+/* In the mean over two lengths of the bucket, where a tile more is not half of them. tiles: of a slice, not rounded. */
+static double follow_lengths(const sliced *s, double tiles, fa_repeats in, double sms)
+{
+    sliced longer = { s->groups, s->slices, ceil(BESIDE * tiles), BESIDE * s->usual, BESIDE * s->last, s->ends };
+    double clocks = follow_launches(s, in, sms), beside = s->tiles >= FEW_TILES ? follow_launches(&longer, in, sms) : 0;
+    return beside > 0 ? (clocks + beside / (BESIDE * BESIDE)) / 2 : clocks;
+}
+
 /* Of rows from `first` to `end` of a head, what a diagonal leaves them to walk: the blocks of keys that the last of them sees, and the
  * share of these that the groups of a tile see in the mean. packed: rows of a query. */
 static double under_diagonal(const fa_pricing *x, const fa_work *w, double first, double end, double packed, double *share)
@@ -298,7 +335,7 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     double busy = fmax(units * together, smem), alone = units * lone / groups;
     double block = corner(busy * walked, (fmax(alone, smem * walked) + w->latency) / sharing);
     double full = corner(busy * most, (fmax(alone, smem * most) + w->latency) / sharing);
-    double tile = w->tile_issue / a->issue_rate + w->tile_latency / sharing;
+    double tile = w->tile_issue / a->issue_rate + w->tile_latency / sharing, followed = 0;
     if (!fa_step_row_tile(s) && fa_step_key_tile(s)) {
         /* A thread block takes keys of a KV head: all row tiles that see them, of the group, of a slice of it, or of one head. */
         double group = (double)p->hq / p->hkv, blocks = ceil((double)p->sk / fa_step_key_tile(s)), each = v.all * group / blocks;
@@ -312,6 +349,10 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
         v.longest = equal ? each : fmin(full_slice * tiles, 2 * each); /* under a diagonal */
         v.shortest = equal ? each * last / full_slice : 0;             /* what is left of a group is a shorter tile */
         tiles = blocks;
+        if (equal && last < full_slice && in.members <= 1 && !(p->features & FA_FEATURE_LENGTHS)) {
+            sliced k = { ceil((double)p->b * p->hkv / in.units), slices, blocks, each * full, v.shortest * full, tile };
+            followed = follow_lengths(&k, (double)p->sk / fa_step_key_tile(s), in, a->sm_count);
+        }
     } else if (!fa_step_row_tile(s)) { /* a thread block takes all row tiles of its head, one after the other */
         tile *= tiles;
         tiles = 1;
@@ -337,11 +378,16 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
         usual = fmax(usual, v.longest * ((tiles - 1) * full + last) / tiles + tile);
     }
     double waves = w->gathers > 0 ? sharing : ceil(tiles_each / a->sm_count);
-    /* Few heads to a tile, and tiles of few keys that just fill one round, are chosen for the rounds that they fill: at all lengths of a
-     * bucket. */
-    if (!fa_step_row_tile(s) && (fa_step_heads_tile(s) || (fa_step_key_tile(s) && waves <= 1 && p->op == FA_BACKWARD)))
-        waves = (waves + ceil(BESIDE * tiles_each / a->sm_count) / BESIDE) / 2;
-    double followed = 0;
+    /* Few heads to a tile, and tiles of few keys that just fill a round, are chosen for the rounds that they fill: at all lengths of a
+     * bucket. Of a group's heads a round takes so long that two and three of them count as well; where they have just begun another, that
+     * is that. */
+    if (!fa_step_row_tile(s) && fa_step_key_tile(s)) {
+        double beside = (waves + ceil(BESIDE * tiles_each / a->sm_count) / BESIDE) / 2;
+        if (fa_step_heads_tile(s) || (waves <= 1 && p->op == FA_BACKWARD))
+            waves = beside;
+        else if (waves <= FEW_ROUNDS && p->op == FA_BACKWARD && p->hq > p->hkv)
+            waves = fmax(waves, beside);
+    }
     bool dense = p->op == FA_FORWARD && p->mask == FA_MASK_CAUSAL && !(p->features & (FA_FEATURE_LENGTHS | FA_FEATURE_SCORE));
     if (dense && v.longest != v.shortest && sharing < 2 && fa_step_row_tile(s) && w->group > 0 && w->cuts <= 1 && w->even <= 0 &&
         tiles <= FOLLOWED && tiles_each <= FOLLOWED_ROUNDS * a->sm_count) {
@@ -354,14 +400,14 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
             clocks_of[n] =
                 seen * corner(busy * share, fmax(alone, smem * share) + w->latency) + tile + fmin(masked, MASKED * w->cols * seen);
         }
-        followed = follow(clocks_of, n, tiles_each / tiles, a->sm_count);
+        followed = repeats * follow(clocks_of, n, tiles_each / tiles, a->sm_count);
     }
     double unequal = sharing < 2 ? drawn(tiles_each, a->sm_count, longest, shortest)
                                  : fmax(first_sm(tiles_each, a->sm_count, sharing, longest, shortest),
                                         last_round(tiles_each, a->sm_count, longest, shortest));
     double clocks = v.longest == v.shortest ? repeats * ((waves - 1) * usual + longest) : fmax(mean, repeats * unequal);
     if (followed > 0)
-        clocks = repeats * followed;
+        clocks = followed;
     if (v.longest == v.shortest && in.last > 0 && !fa_step_heads_tile(s)) {
         double others = owners * tiles / (in.units - 1 + in.last) / in.members; /* tiles of a launch before the last */
         double rounds = (in.units - 1) * ceil(others / a->sm_count) + ceil(others * in.last / a->sm_count);

@@ -75,6 +75,7 @@ KINDS = (
     ("gradients, seeds 701 to 704", "h100", ("h100_gradients_701",), (1.8, 4.5, 24.0), 48),
     ("gradients, those seeds", "h200", ("h200_gradients_701",), (2.4, 8.0, 27.0), 44),
     ("gradients of long rows", "h200", ("h200_gradients_long_rows",), (1.2, 3.0, 3.0), 11),
+    ("gradients: short ones, and groups in slices", "h200", ("h200_gradients_groups",), (3.1, 9.5, 52.0), 177),
     ("what the missing terms moved", "h200", ("h200_model_races",), (2.3, 10.0, 12.5), 17),
     ("few rows, small shapes, lost ones", "h200", ("h200_choice_83",), (3.7, 9.5, 25.5), 46),
 )

@@ -376,7 +376,8 @@ return backward.family({
       -- Operands of S and dP from both sides, of dV and dK from one; what comes and goes.
       smem_bytes = (c.bc // 64) * 1.72 * ((d + dv) * (64 + 2 * c.br) - held * 64) + c.br * 2 * (d + dv)
         + scores * (c.twins == 1 and 7.5 or 0),
-      latency = latency, tile_latency = l.persistent and 10000 or 10800,
+      -- At d = 64 half as many keys leave so little that a tile's ends are shorter: by races on an H200.
+      latency = latency, tile_latency = (l.persistent and 10000 or 10800) - (c.twins == 1 and p.d <= 64 and 2000 or 0),
       bytes = math.max(1, once + 2 * visible * p.sq * p.sk),
       share = share, uneven = uneven,
       regs = l.kv_regs,
@@ -410,8 +411,8 @@ return backward.family({
     kv.bytes = kv.bytes * again(p, c, a, l, row)
     slow_down(ends_of(p, l) * padding_of(p, c) * alone_of(p, l), kv, q)
     if not l.spread then return { backward.delta_work(p, l), kv, q } end
-    -- Parts of dK and dV are written and read again.
-    local parts = p.b * p.hkv * ((p.hq // p.hkv + c.spread - 1) // c.spread) * p.sk * 8 * (l.dk + l.dv)
+    -- Parts of dK and dV are written and read again: 8 bytes, which cost as much as 10 do elsewhere.
+    local parts = p.b * p.hkv * ((p.hq // p.hkv + c.spread - 1) // c.spread) * p.sk * 10 * (l.dk + l.dv)
     kv.bytes = kv.bytes + parts
     local fold = { bytes = math.max(1, parts + p.b * p.hkv * p.sk * p.grad_bytes * (p.d + p.dv)) }
     return { backward.delta_work(p, l), kv, fold, q }
