@@ -1,0 +1,73 @@
+//| needs "l.cuts l.fences_bare? l.held? l.last_in_loop? l.pingpong_products l.q_lent l.q_soon?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local unit, brings = pr.unit_log2, l.held and ", held" or ""
+      // A block that is cut, the first of a tile, and one whose rows may move are whole ones but for what comes first: hidden products, the
+      // rows' m, and O. S of the next block and P V of this one are issued side by side.
+//| if l.held then
+      u32 held[NS / 2];
+      hold_next(held, block);
+//| end
+      for (int gives = 32;; gives = 0) {  // the lane that gives V of the block before back: a first block has none
+//| if not l.held then
+        const bool whole = is_whole(block);
+        mbarrier_wait(score_full(smem, stages.at), stages.parity);
+        if (!whole) hide_in_stage(p, sequence, wg_row + warp_row + g, block, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
+//| end
+        if (!($(l.held and "is_whole(block)" or "whole") && all_stay(state))) raise_rows(block$(brings));
+        make_scores(block, true$(brings));
+        early_exponentials(s, state, $(unit));
+        wgmma_wait<0>();
+        __syncwarp();
+        if (lane == gives) mbarrier_arrive(v_empty(smem, (v.at + STAGES_V - 1) % STAGES_V));
+        other_exponentials(s, a, state, $(unit));
+//| indented(8, pr.dropping, "drop_block(block);")
+//| if l.q_lent then
+        if (owed) return_q(), owed = false;
+//| end
+//| if l.last_in_loop then
+        // The last P V is issued here, too, beside products of Q and V that are not read: a branch around them would have each waited for.
+        const bool more = block > keys.last;
+        if (more) {
+          mbarrier_wait(k_full(smem, k.at), k.parity);
+//|   if l.pingpong_products then
+          pingpong_wait(wg);
+//|   end
+        } else
+          mbarrier_wait(v_full(smem, v.at), v.parity);
+//| else
+        if (block <= keys.last) break;
+        mbarrier_wait(k_full(smem, k.at), k.parity);
+//|   if l.pingpong_products then
+        pingpong_wait(wg);
+//|   end
+//| end
+        wgmma_fence($(l.fences_bare and "" or "o, a"));
+//| local or_v = l.last_in_loop and ("more ? %s : smem + SMEM_V + v.at * V_TILE") or "%s"
+        issue_scores(s, q_tile, $(or_v:format("smem + SMEM_K + k.at * K_TILE")));
+        wgmma_commit();
+        mbarrier_wait(v_full(smem, v.at), v.parity);
+        wgmma_fence();
+        issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
+        wgmma_commit();
+//| if l.pingpong_products then
+        $(l.last_in_loop and "if (more) " or "")pingpong_pass(wg);
+//| end
+//| if not l.last_in_loop then
+        v.next();
+        block--;
+//| end
+//| indented(8, pr.reading, "read(block);")
+//| if l.held then
+        hold_next(held, block);
+//| end
+        wgmma_wait<1>(s);
+//| if l.last_in_loop then
+        if (!more) break;
+        v.next();
+        block--;
+//| end
+        release_k();
+//| if l.q_soon then
+        if (lane == 0 && block == keys.last) mbarrier_arrive(q_empty(smem, q.at, wg));
+//| end
+      }
