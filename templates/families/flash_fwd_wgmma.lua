@@ -335,17 +335,17 @@ return masked {
       l.cuts = l.joins and "joins" or l.besides and "besides" or l.tanh_by_fma and "tanh" or not makes and "plain" or l.held and "held"
         or l.relative and p.score.slopes and "slopes" or "scores"
     end
+    -- What passes before a tile's first block is compiled once under a program: short causal tiles lose a percent at d = 64.
+    l.passes_once = l.cuts and p.score and p.score.has_score and l.masked and not l.q_lent or false
     -- What a program adds by tiles alone leaves hidden pairs hidden: whole blocks and others have one text but for masks and maxima.
     local tile = l.staged and #l.staged.lines == 0 and #l.staged.tiles == 1 and l.staged.tiles[1]
     l.one_text = (l.cuts == "scores" or l.cuts == "held") and c.cluster == 1 and tile and tile.of.by_row and not tile.of.wide
-      and c.o_path ~= 1 and not edges.left(p) and p.score.adds == tile.node and not p.score.has_mask or false
-    -- There the last P V has the loop's text, too, beside products that are not read, of Q and V in the place of K.
-    l.last_in_loop = l.one_text and not l.held and not l.ahead and p.d == p.dv
+      and c.o_path ~= 1 and not edges.left(p) and (l.held or p.d == p.dv and not l.ahead and l.passes_once) and p.score.adds == tile.node and not p.score.has_mask or false
+    -- There all products have one text, too.
+    l.all_in_loop = l.one_text and not l.held
     -- Fences before products list O and P but where machine code is the same without: a list is 1 to 3 % of what compiling takes.
     local bare = { plain = true, joins = true, scores = true, held = true, slopes = true, besides = true, tanh = p.d + p.dv < 256 }
     l.fences_bare = l.pingpong_products and bare[l.cuts] or false
-    -- What passes before a tile's first block is compiled once under a program: short causal tiles lose a percent at d = 64.
-    l.passes_once = l.cuts and p.score and p.score.has_score and l.masked and not l.q_lent or false
     -- Which rows are computed again their sums and maxima show, whatever V holds beside them.
     l.rows_show = (l.sums or l.most) and not l.once
     -- Asked where O is made ready for its store.

@@ -1,12 +1,12 @@
-//| needs "l.ahead l.fences_bare? l.last_in_loop? l.masked l.o_in_q l.pingpong_products l.q_soon? l.skip_late l.grouped?"
+//| needs "l.ahead l.fences_bare? l.all_in_loop? l.masked l.o_in_q l.pingpong_products l.q_soon? l.skip_late l.grouped?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
-      // Epilogue: the last P V$(l.last_in_loop and ", which is under way" or "").
+      // Epilogue: the last P V$(l.all_in_loop and ", which is under way" or "").
 //| local over = pr.skips and "if (!hides) " or ""
 //| if not l.o_in_q and not pr.last_s and not l.q_soon then
       $(over)release(q_empty(smem, q.at, wg));
 //| end
       $(over)q.next();
-//| if not l.last_in_loop then
+//| if not l.all_in_loop then
       mbarrier_wait(v_full(smem, v.at), v.parity);
 //| end
 //| local issued = l.ahead and pr.masks  -- the last P V is under way before the next tile is looked for
@@ -84,7 +84,7 @@
         continue;
       }
 //| end
-//| if not issued and not l.last_in_loop then
+//| if not issued and not l.all_in_loop then
       wgmma_fence($(l.fences_bare and "" or "o, a"));
       issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
       wgmma_commit();

@@ -75,8 +75,8 @@ __device__ __forceinline__ u32 max_two(u32 x, u32 y) {
   asm("max.$(type) %0, %1, %2;" : "=r"(r) : "r"(x), "r"(y));
   return r;
 }
-// About how large the scores of the rows are, by some products and all elements of keys that they see. No other number would change what a
-// row is: P may be far above or below 1, a sum that is large moves m, and a row of a small one is computed again.
+// About how large the scores of the rows are: of a lane's keys by the largest element that is seen, and the product of its first key, which
+// its row sees where it sees any. P may be far above or below 1: a sum that is large moves m, and a row of a small one is computed again.
 __device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2], const Params &p, const Sequence &sequence,
                                            const ScoreTile &scored, int row, int block, int t, $(l.held and "const u32 (&held)[NS / 2]" or "u32 stage, int wg")) {
   u32 most[2] = {$(two), $(two)};
@@ -95,14 +95,11 @@ __device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2
 //|     end
 #pragma unroll
   for (int h = 0; h < 2; h++) {
-    const int query = query_of(p, row + 8 * h), first = $(pr.first_key("query")), last = $(pr.last_key("query"));
-    float top = -infinity();
-#pragma unroll
-    for (int n = 0; n < NS / 4; n += 4)
-      if (block * BC + 2 * t + n * 8 <= last) top = fmaxf(top, s[4 * n + 2 * h]);
-    const float x[2] = {$(floats:format("most[h]", "most[h]"))};
     // The weight of an only key is 1, which no estimate gives: the row is computed again.
-    tops[h] = first == last ? 2 * FAR : score_pair_ahead<false>(p, scored, scored.h, row + 8 * h, block * BC + 2 * t, 0, top, fmaxf(x[0], x[1]));
+    const int query = query_of(p, row + 8 * h);
+    const bool only = $(pr.first_key("query")) == $(pr.last_key("query"));
+    const float x[2] = {$(floats:format("most[h]", "most[h]"))};
+    tops[h] = only ? 2 * FAR : score_pair_ahead<false>(p, scored, scored.h, row + 8 * h, block * BC + 2 * t, 0, s[2 * h], fmaxf(x[0], x[1]));
   }
 }
 //|   end
