@@ -467,12 +467,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     };
 //|   elseif l.one_text then
     // The rows' m, and O, before such a block.
-    auto raise_rows = [&](int block, $(l.held and "const u32 (&held)[NS / 2]" or "bool whole, bool first")) {
-//|   if not l.held then
-      if (!whole) hide_in_stage(p, sequence, $(row), block, $(at), wg);
-//|   end
+    auto raise_rows = [&](int block, const u32 $(l.held and "(&held)[NS / 2]" or "(&most)[2], bool first")) {
       float tops[2], shift[2];
-      raise_tops(s, tops, p, sequence, scored, $(row), block, t, $(l.held and "held" or at .. ", wg"));
+      raise_tops(s, tops, p, sequence, scored, $(row), block, t, $(l.held and "held" or "most"));
       cut_maxima(tops, state, keep, shift, $(pr.unit_log2));
       wgmma_wait<0>(o);
 #pragma unroll

@@ -26,9 +26,22 @@
         wgmma_fence();
         issue_output(o, a, first ? k_tile : v_tile);
         wgmma_commit();
+        bool raises = false;
+        u32 most[2];
+        if (more) {
 //|   if l.pingpong_products then
-        if (more) pingpong_pass(wg);
+          pingpong_pass(wg);
 //|   end
+          // While products are on their way.
+          const bool whole = is_whole(block);
+          const u32 stage = smem + SMEM_SCORE + stages.at * SCORE_STAGE;
+          mbarrier_wait(score_full(smem, stages.at), stages.parity);
+          raises = !(whole && all_stay(state));
+          if (raises) {
+            if (!whole) hide_in_stage(p, sequence, wg_row + warp_row + g, block, stage, wg);
+            find_largest(most, stage, wg);
+          }
+        }
         wgmma_wait<1>(s);
         if (!more) break;
         __syncwarp();
@@ -36,16 +49,14 @@
 //|   if l.q_soon then
         if (lane == 0 && block == keys.last) mbarrier_arrive(q_empty(smem, q.at, wg));
 //|   end
-        const bool whole = is_whole(block);
-        mbarrier_wait(score_full(smem, stages.at), stages.parity);
-        if (!(whole && all_stay(state))) raise_rows(block, whole, first);
-        make_scores(block, true);
-        early_exponentials(s, state, $(unit));
+        if (raises) raise_rows(block, most, first);
         wgmma_wait<0>();
         __syncwarp();
         if (lane == 0) mbarrier_arrive(first ? k_empty(smem, k.at) : v_empty(smem, v.at));
         k.next();
         if (!first) v.next();
+        make_scores(block, true);
+        early_exponentials(s, state, $(unit));
         other_exponentials(s, a, state, $(unit));
 //|   indented(8, pr.dropping, "drop_block(block);")
 //|   if l.q_lent then

@@ -50,7 +50,7 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
   bool spoilt[2];  // row h has the sums h and h + 2
 //|     local low = l.one_text and " || !(sum[h] >= 0x1p-96f)" or ""  -- its m was far above its scores
 #pragma unroll
-  for (int h = 0; h < 2; h++) spoilt[h] = !(state[h].l < infinity()) || !(fabsf(taint[h] + taint[h + 2]) < infinity())$(low);
+  for (int h = 0; h < 2; h++) spoilt[h] = !(fabsf(taint[h] + taint[h + 2]) < infinity()) || !(state[h].l < infinity())$(low);
 //|   end
 //|   if l.even_rows then
   u32 again = KEYS ? rows_again(sequence, state, $(state_of)) : 0;
