@@ -114,8 +114,6 @@ static const score_fault faults[] = {
     { "the first hidden element that stays in a stage", "wgmma_one_text", "hopper_mask.cu", "int c = seen + lane % 2;", "int c = seen + 1 + lane % 2;" },
     { "elements of the next row hidden", "wgmma_one_text_held", "hopper_mask.cu", "block * BC, 0), BC);", "block * BC, 0), 2 * BC);" },
     { "V of no block given back", "wgmma_one_text", "hopper_one_text.cu", "        if (!first) v.next();\n", "        v.next();\n" },
-    { "no look at the elements of rows that may move", "wgmma_one_text", "hopper_one_text.cu", "            find_largest(most, stage, wg);\n",
-      "            most[0] = most[1] = 0x7f007f00u;\n" },
     { "K given back while products in the place of P V read it", "wgmma_one_text", "hopper_one_text.cu", "(first ? 32 : 0)", "0" },
     { "V read in the place of K before it is there", "wgmma_one_text", "hopper_one_text.cu",
       "        } else\n          mbarrier_wait(v_full(smem, v.at), v.parity);\n", "        }\n" },
