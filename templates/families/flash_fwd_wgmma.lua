@@ -337,20 +337,17 @@ return masked {
     end
     -- What passes before a tile's first block is compiled once under a program: short causal tiles lose a percent at d = 64.
     l.passes_once = l.cuts and p.score and p.score.has_score and l.masked and not l.q_lent or false
-    -- What a program adds by tiles alone leaves hidden pairs hidden: whole blocks and others have one text but for masks and maxima.
-    local tile = l.staged and #l.staged.lines == 0 and #l.staged.tiles == 1 and l.staged.tiles[1]
-    l.one_text = (l.cuts == "scores" or l.cuts == "held") and c.cluster == 1 and tile and tile.of.by_row and not tile.of.wide
-      and c.o_path ~= 1 and not edges.left(p) and (l.held or p.d == p.dv and not l.ahead and l.passes_once) and p.score.adds == tile.node and not p.score.has_mask or false
-    -- There all products have one text, too.
-    l.all_in_loop = l.one_text and not l.held
+    -- What a program adds by a tile alone leaves hidden pairs hidden: where its elements are held, whole blocks and others have one text but
+    -- for masks and maxima. At d = 64 to 112 that was raced and slower (docs/experiments.md).
+    l.one_text = l.cuts == "held" and c.cluster == 1 and c.o_path ~= 1 and p.score.adds == l.staged.tiles[1].node
+      and not p.score.has_mask or false
     -- Fences before products list O and P but where machine code is the same without: a list is 1 to 3 % of what compiling takes.
     local bare = { plain = true, joins = true, scores = true, held = true, slopes = true, besides = true, tanh = p.d + p.dv < 256 }
     l.fences_bare = l.pingpong_products and bare[l.cuts] or false
     -- Which rows are computed again their sums and maxima show, whatever V holds beside them.
     l.rows_show = (l.sums or l.most) and not l.once
     -- Asked where O is made ready for its store.
-    l.sums_show = (l.sums or l.most) and (c.o_path == 2 and (not p.has_lengths or l.once)
-      or c.o_path == 0 and p.score and p.score.has_score and not p.score.has_sink and not p.has_lengths and not l.even_rows and not l.near and l.pack ~= 1) or false
+    l.sums_show = (l.sums or l.most) and (c.o_path == 2 and (not p.has_lengths or l.once) or l.one_text)
     return l
   end,
 

@@ -1,6 +1,6 @@
 //| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.cuts? l.fades? l.grouped? l.held? l.o_in_q"
 //| needs "l.once? l.parts? l.passes_once l.pingpong l.q_lent l.reads_twice? l.relative l.reverses? l.skip_late l.split? l.staged?"
-//| needs "l.all_in_loop? l.one_text? l.tanh_by_fma?"
+//| needs "l.one_text? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local of_slot = l.reverses and ", tiles.slot.at" or ""
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
@@ -441,7 +441,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|     elseif l.cuts == "held" then
 //|       indented(6, pr.scoring_by, "whole", "s, p, scored, wg_row + warp_row + g, block, t, held", true, "apply_held")
 //|     else
-//|       if pr.staged and not l.one_text then
+//|       if pr.staged then
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
 //|       end
 //|       indented(6, pr.scoring_by, "whole", arguments, pr.reads_ahead or pr.staged)
@@ -467,13 +467,13 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     };
 //|   elseif l.one_text then
     // The rows' m, and O, before such a block.
-    auto raise_rows = [&](int block, const u32 $(l.held and "(&held)[NS / 2]" or "(&most)[2], bool first")) {
+    auto raise_rows = [&](int block, const u32 (&held)[NS / 2]) {
       float tops[2], shift[2];
-      raise_tops(s, tops, p, sequence, scored, $(row), block, t, $(l.held and "held" or "most"));
+      raise_tops(s, tops, p, sequence, scored, $(row), block, t, held);
       cut_maxima(tops, state, keep, shift, $(pr.unit_log2));
       wgmma_wait<0>(o);
 #pragma unroll
-      for (int i = 0; i < NO; i++) o[i] $(l.held and "*= " or "= first ? 0.f : o[i] * ")keep[i / 2 % 2];
+      for (int i = 0; i < NO; i++) o[i] *= keep[i / 2 % 2];
     };
 //|   else
     auto cut_scores = [&](int block$(brought)) {
@@ -502,7 +502,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     int trailing = 0;  // blocks at the end that only others see: O leaves first
 //| end
     if (keys.loaded_hi >= keys.loaded_lo) {
-//| if not l.all_in_loop then include "wgmma/hopper_prologue.cu" end
+//| include "wgmma/hopper_prologue.cu"
 
 //| include(l.one_text and "wgmma/hopper_one_text.cu" or l.cuts and "wgmma/hopper_cut_loop.cu" or "wgmma/hopper_main_loop.cu")
 

@@ -1,14 +1,12 @@
-//| needs "l.ahead l.fences_bare? l.all_in_loop? l.masked l.o_in_q l.pingpong_products l.q_soon? l.skip_late l.grouped?"
+//| needs "l.ahead l.fences_bare? l.masked l.o_in_q l.pingpong_products l.q_soon? l.skip_late l.grouped?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
-      // Epilogue: the last P V$(l.all_in_loop and ", which is under way" or "").
+      // Epilogue: the last P V.
 //| local over = pr.skips and "if (!hides) " or ""
 //| if not l.o_in_q and not pr.last_s and not l.q_soon then
       $(over)release(q_empty(smem, q.at, wg));
 //| end
       $(over)q.next();
-//| if not l.all_in_loop then
       mbarrier_wait(v_full(smem, v.at), v.parity);
-//| end
 //| local issued = l.ahead and pr.masks  -- the last P V is under way before the next tile is looked for
 //| if issued then
       // Tiles are short: the next one's first keys may come later than this one's last P. Behind it goes S of that tile's first block.
@@ -84,7 +82,7 @@
         continue;
       }
 //| end
-//| if not issued and not l.all_in_loop then
+//| if not issued then
       wgmma_fence($(l.fences_bare and "" or "o, a"));
       issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
       wgmma_commit();

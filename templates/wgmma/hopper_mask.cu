@@ -75,36 +75,21 @@ __device__ __forceinline__ u32 max_two(u32 x, u32 y) {
   asm("max.$(type) %0, %1, %2;" : "=r"(r) : "r"(x), "r"(y));
   return r;
 }
-//|     if not l.held then
-// The largest elements of the thread's rows, in pairs of those of even and of odd keys.
-__device__ __forceinline__ void find_largest(u32 (&most)[2], u32 stage, int wg) {
-  const int lane = threadIdx.x % 32, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
-//|       indented(2, pr.tile_from, tile, "stage", "tile_row", tile.node)
-  most[0] = most[1] = $(two);
-#pragma unroll 1
-  for (int m = 0; m < NS / 8; m++) {
-    u32 v[4];
-    ldmatrix_x4(v, $(pr.tile_at(tile, tile.node)));
-    most[0] = max_two(most[0], max_two(v[0], v[2])), most[1] = max_two(most[1], max_two(v[1], v[3]));
-  }
-}
-//|     end
 // About how large the scores of the rows are: of a lane's keys by the largest element that is seen, and the product of its first key, which
 // its row sees where it sees any. P may be far above or below 1: a sum that is large moves m, and a row of a small one is computed again.
 __device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2], const Params &p, const Sequence &sequence,
-                                           const ScoreTile &scored, int row, int block, int t, const u32 $(l.held and "(&held)[NS / 2]" or "(&most)[2]")) {
-//|     if l.held then
+                                           const ScoreTile &scored, int row, int block, int t, const u32 (&held)[NS / 2]) {
   u32 most[2] = {$(two), $(two)};
 #pragma unroll
   for (int n = 0; n < NS / 2; n++) most[n % 2] = max_two(most[n % 2], held[n]);
-//|     end
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     // The weight of an only key is 1, which no estimate gives: the row is computed again.
     const int query = query_of(p, row + 8 * h);
     const bool only = $(pr.first_key("query")) == $(pr.last_key("query"));
     const float x[2] = {$(floats:format("most[h]", "most[h]"))};
-    tops[h] = only ? 2 * FAR : score_pair_ahead<false>(p, scored, scored.h, row + 8 * h, block * BC + 2 * t, 0, s[2 * h], fmaxf(x[0], x[1]));
+    const float most_score = score_pair_ahead<false>(p, scored, scored.h, query, block * BC + 2 * t, 0, s[2 * h], fmaxf(x[0], x[1]));
+    tops[h] = only ? 2 * FAR : most_score;
   }
 }
 //|   end

@@ -1,5 +1,5 @@
 //| needs "c.o_path c.rescale l.even_rows? l.most? l.near? l.once? l.pack? l.rows_show? l.shared? l.sums?"
-//| needs "l.held? l.one_text? l.sums_show? l.warp_stores?"
+//| needs "l.one_text? l.sums_show? l.warp_stores?"
 //| local far, of_far = l.rows_show and "" or ", far", l.rows_show and "" or ", bool far"
 //| local returns = l.once and "u32" or "void"  -- which rows are computed again
 //| local no = l.near and "NO_OWN" or "NO"  -- registers of O that are stored
