@@ -262,6 +262,12 @@ static const score_kernel score_kernels[] = {
     { "wgmma_staged_keys_wide", KEYS, "bf16,d=64,mask=none", /* more than 32 lanes copy at a time */
       WGMMA("br=64,schedule=plain,bc=160,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 100, 400, 0, 0 },
+    { "wgmma_one_text", BIAS, "bf16,d=128" CAUSAL, /* rows move, and many are far below what is estimated of them */
+      WGMMA("br=128,schedule=pingpong,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=direct"),
+      true, 0, 0, 150, 300, 40, 1e-3 },
+    { "wgmma_one_text_tma", BIAS, "bf16,d=128" CAUSAL,
+      WGMMA("br=128,schedule=pingpong,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"),
+      true, 0, 0, 150, 300, 40, 1e-3 },
 };
 /* clang-format on */
 #define SCORE_KERNELS (sizeof score_kernels / sizeof *score_kernels)

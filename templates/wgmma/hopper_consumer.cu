@@ -1,6 +1,6 @@
 //| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.cuts? l.fades? l.grouped? l.held? l.o_in_q"
-//| needs "l.once? l.parts? l.passes_once l.pingpong l.q_lent l.reads_twice? l.relative l.reverses? l.rows_show? l.skip_late l.split? l.staged?"
-//| needs "l.tanh_by_fma?"
+//| needs "l.once? l.one_text? l.parts? l.passes_once l.pingpong l.q_lent l.reads_twice? l.relative l.reverses? l.rows_show? l.skip_late"
+//| needs "l.split? l.staged? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local of_slot = l.reverses and ", tiles.slot.at" or ""
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
@@ -58,6 +58,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
   };
 //| end
 
+//| if l.cuts == "joins" then
+  const u32 joins = opaque(join_at(0, wg));  // where in a stage this thread reads
+//| end
 //| if pr.brings_mask then
   Ring<STAGES_MASK> masks;
   auto release_mask = [&] {
@@ -217,7 +220,8 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       drop(a, p, (int)(tile.batch * p.hq) + tile.head, tile.row + row_in_tile(wg$(of_slot)) + warp_row + g, block, t);
     };
 //| end
-    RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
+//| local none = l.one_text and "-2 * FAR" or "-infinity()"  -- exponents are relative to m as it is there
+    RowState state[2] = {{$(none), 0.f}, {$(none), 0.f}};
     float keep[2];
 #pragma unroll
     for (int n = 0; n < NO; n++) o[n] = 0.f;
@@ -374,8 +378,11 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
 //| if l.held then
     // Of a later block, while its products are on their way: the elements that are added to them.
-    auto hold_next = [&](u32 (&held)[NS / 2]) {
+    auto hold_next = [&](u32 (&held)[NS / 2]$(l.one_text and ", int block" or "")) {
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
+//|   if l.one_text then
+      if (!($(whole))) hide_in_stage(p, sequence, wg_row + warp_row + g, block, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
+//|   end
       hold_tile(held, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
       release_stage();
     };
@@ -394,7 +401,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     // Of a block, while its products are on their way: where what is added to exponents lies.
     auto join = [&](int block) {
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
-      return join_at($(stage), wg);
+      return $(stage) + joins;
     };
 //| end
 //| if l.begins then
@@ -459,6 +466,16 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         other_half(s);
       }
     };
+//|   elseif l.one_text then
+    // The rows' m, and O, before such a block.
+    auto raise_rows = [&](int block, const u32 (&held)[NS / 2]) {
+      float tops[2], shift[2];
+      raise_tops(s, tops, p, sequence, scored, $(row), block, t, held);
+      cut_maxima(tops, state, keep, shift, $(pr.unit_log2));
+      wgmma_wait<0>(o);
+#pragma unroll
+      for (int i = 0; i < NO; i++) o[i] *= keep[i / 2 % 2];
+    };
 //|   else
     auto cut_scores = [&](int block$(brought)) {
 //|   if l.cuts == "joins" then
@@ -488,7 +505,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     if (keys.loaded_hi >= keys.loaded_lo) {
 //| include "wgmma/hopper_prologue.cu"
 
-//| include(l.cuts and "wgmma/hopper_cut_loop.cu" or "wgmma/hopper_main_loop.cu")
+//| include(l.one_text and "wgmma/hopper_one_text.cu" or l.cuts and "wgmma/hopper_cut_loop.cu" or "wgmma/hopper_main_loop.cu")
 
 //| include "wgmma/hopper_epilogue.cu"
     }

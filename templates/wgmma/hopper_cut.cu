@@ -1,7 +1,7 @@
-//| needs "c.exp l.cuts l.most? l.sums?"
+//| needs "c.exp l.cuts l.held? l.most? l.one_text? l.sums?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local relative = l.cuts == "tanh" or l.cuts == "besides" or l.cuts == "slopes"
-//| local scores = l.cuts == "tanh" and "(&tops)[2]" or "(&s)[NS]"
+//| local scores = (l.cuts == "tanh" or l.one_text) and "(&tops)[2]" or "(&s)[NS]"
 //| local larger, quad_max = c.exp > 0 and "max_or_nan" or "fmaxf", c.exp > 0 and "quad_max_or_nan" or "quad_max"
 //| if l.cuts == "tanh" then
 // No exponent of the row can be as large as HIGHEST.
@@ -34,7 +34,7 @@ __device__ __forceinline__ void cut_maxima(const float $(scores), RowState (&sta
                                            float scale) {
 #pragma unroll
   for (int h = 0; h < 2; h++) {
-//| if l.cuts == "tanh" then
+//| if l.cuts == "tanh" or l.one_text then
     float top = tops[h];
 //| else
     float top = -infinity();

@@ -1,4 +1,4 @@
-//| needs "l.besides? l.cuts? l.fades? l.held? l.relative"
+//| needs "l.besides? l.cuts? l.fades? l.held? l.one_text? l.relative"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the mask, between S and the row maxima ----
 // How many of the columns 8n and 8n + 1 lie below x, no more than 0 where x is: a thread holds these of a row.
@@ -45,6 +45,52 @@ template <bool CUT>
 __device__ __forceinline__ void apply_held(float (&s)[NS], const Params &p, const ScoreTile &scored, int row, int block, int t,
                                            const u32 (&held)[NS / 2]) {
 //|     indented(2, pr.apply_held, "s", "held")
+}
+//|   end
+//|   if l.one_text then
+//|     local tile = l.staged.tiles[1]
+//|     local type, least = tile.of.bf16 and "bf16x2" or "f16x2", tile.of.bf16 and "0xff80" or "0xfc00"
+//|     local two = least .. least:sub(3) .. "u"
+//|     local floats = tile.of.bf16 and "__uint_as_float(%s << 16), __uint_as_float(%s & 0xffff0000u)"
+//|       or "score_half((unsigned short)%s), score_half((unsigned short)(%s >> 16))"
+//|     local place = ("(tile_row + r) * %d + c * 2"):format(tile.pitch)
+//|     if tile.swizzled then place = ("tile_place%d(tile_row + r, c * 2)"):format(tile.node) end
+// What the mask hides of a block becomes -inf in the stage. row: the thread's first.
+__device__ __forceinline__ void hide_in_stage(const Params &p, const Sequence &sequence, int row, int block, u32 stage, int wg) {
+  const int lane = threadIdx.x % 32, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
+  // Two lanes to a row: elements up to a multiple of eight, from there on eight at a time.
+  const int r = lane / 2, query = query_of(p, row - lane / 4 + r);
+  const int seen = min(max($(pr.last_key("query")) + 1 - block * BC, 0), BC);
+#pragma unroll 1
+  for (int c = seen + lane % 2; c < (seen + 7) / 8 * 8; c += 2) store_shared(stage + $(tile.at) + $(place), (u16)$(least));
+#pragma unroll 1
+  for (int c = ((seen + 7) / 8 + lane % 2) * 8; c < BC; c += 16)
+    store_shared(stage + $(tile.at) + $(place), make_uint4($(two), $(two), $(two), $(two)));
+  fence_async();
+  __syncwarp();
+}
+// Two elements: the larger ones, NaN passed over.
+__device__ __forceinline__ u32 max_two(u32 x, u32 y) {
+  u32 r;
+  asm("max.$(type) %0, %1, %2;" : "=r"(r) : "r"(x), "r"(y));
+  return r;
+}
+// About how large the scores of the rows are: of a lane's keys by the largest element that is seen, and the product of its first key, which
+// its row sees where it sees any. P may be far above or below 1: a sum that is large moves m, and a row of a small one is computed again.
+__device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2], const Params &p, const Sequence &sequence,
+                                           const ScoreTile &scored, int row, int block, int t, const u32 (&held)[NS / 2]) {
+  u32 most[2] = {$(two), $(two)};
+#pragma unroll
+  for (int n = 0; n < NS / 2; n++) most[n % 2] = max_two(most[n % 2], held[n]);
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    // The weight of an only key is 1, which no estimate gives: the row is computed again.
+    const int query = query_of(p, row + 8 * h);
+    const bool only = $(pr.first_key("query")) == $(pr.last_key("query"));
+    const float x[2] = {$(floats:format("most[h]", "most[h]"))};
+    const float most_score = score_pair_ahead<false>(p, scored, scored.h, query, block * BC + 2 * t, 0, s[2 * h], fmaxf(x[0], x[1]));
+    tops[h] = only ? 2 * FAR : most_score;
+  }
 }
 //|   end
 //|   if l.besides and not l.cuts then

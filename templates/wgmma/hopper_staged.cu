@@ -117,6 +117,29 @@ __device__ __forceinline__ u32 tile_place$(of.node)(int i, int byte) {
 }
 //|   end
 __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
+//|   if tile.boxed then  -- what no box can hold is rare: short to compile, 16 bytes by 16 bytes
+//|     local own, n = ("i %% %d * %d"):format(chunks, 16 // size), 16 // size
+//|     local chunk = ("r * %d + own * %d"):format(tile.pitch, size)
+//|     if tile.swizzled then chunk = ("tile_place%d(r, own * %d)"):format(of.node, size) end
+  ScoreTile here = scored;
+  here.b = opaque(here.b), here.h = opaque(here.h);
+#pragma unroll 1
+  for (int i = lane; i < $(rows) * $(chunks); i += 32) {
+    const int r = i / $(chunks), own = $(own);
+    const long long stride = opaque($(stride));
+    const $(type) *const from = (const $(type) *)score_ahead$(of.node)(p, here, here.h, row + r) + (key + own) * stride;
+    const u32 place = to + $(chunk);
+    if (stride == 1 && (size_t)from % 16 == 0)
+      cp_async_part(place, from, min(max(p.sk - key - own, 0) * $(size), 16));
+    else
+#pragma unroll 1
+      for (int n = 0; n < $(n); n++) {
+        const $(type) x = from[min(n, p.sk - 1 - key - own) * stride];
+        store_shared(place + n * $(size), $(of.wide and "(u32)__float_as_int(x)" or "x"));
+      }
+  }
+}
+//|   else
 //|   if of.by_row and step then
   const long long step = opaque(p.score$(of.operand)_stride[$(of.row_index)]);
 //|   end
@@ -136,7 +159,7 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
 //|     if not tile.swizzled then
     to += r * $(tile.pitch) + own * $(size);
 //|     end
-//|     if step and not tile.boxed then
+//|     if step then
     if (row + $(rows) <= scored.sq && key + BC <= scored.sk) {
       const $(type) *from = first + own + r * $(step);
 #pragma unroll 4
@@ -154,11 +177,7 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
       const $(type) *const from = (const $(type) *)score_ahead$(of.node)(p, here, here.h, row + i) + key + own;
 //|     local chunk = ("n * %d"):format(abreast * 16)
 //|     if tile.swizzled then chunk = ("tile_place%d(i, own * %d + n * %d)"):format(of.node, size, abreast * 16) end
-//|     if tile.boxed then  -- what no box can hold is rare: short to compile
-#pragma unroll 1
-//|     else
 #pragma unroll
-//|     end
       for (int n = 0; n < $(chunks // abreast); n++)
         cp_async_part(to + $(chunk), from + n * $(abreast * 16 // size),
                       min(max(here.sk - key - own - n * $(abreast * 16 // size), 0) * $(size), 16));
@@ -188,6 +207,7 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
     }
   }
 }
+//|   end
 //| end
 //| for _, line in ipairs(l.staged.lines) do
 //|   local of = line.of

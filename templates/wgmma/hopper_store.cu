@@ -1,5 +1,5 @@
 //| needs "c.o_path c.rescale l.even_rows? l.most? l.near? l.once? l.pack? l.rows_show? l.shared? l.sums?"
-//| needs "l.sums_show? l.warp_stores?"
+//| needs "l.one_text? l.sums_show? l.warp_stores?"
 //| local far, of_far = l.rows_show and "" or ", far", l.rows_show and "" or ", bool far"
 //| local returns = l.once and "u32" or "void"  -- which rows are computed again
 //| local no = l.near and "NO_OWN" or "NO"  -- registers of O that are stored
@@ -39,12 +39,25 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 //|   if l.shared and p.dv % 64 > 0 then  -- the last box has columns past the last
 //|     inside, inside_t = " && column + n * 8 < DV", " && column + (n + t) * 8 < DV"
 //|   end
+//|   local state_of = l.sums_show and "spoilt, row" or "o, row, " .. pr.unit_log2
+//|   if l.sums_show then
+  float sum[2], taint[4] = {};  // infinite or NaN where O is; four, since each addition waits for the one before
+#pragma unroll
+  for (int h = 0; h < 2; h++) sum[h] = quad_sum(state[h].l);
+  const float made[2] = {reciprocal(sum[0]), reciprocal(sum[1])};
+#pragma unroll
+  for (int n = 0; n < NO / 2; n++) taint[n % 4] = fmaf(o[2 * n] * made[n % 2], o[2 * n + 1] * made[n % 2], taint[n % 4]);
+  bool spoilt[2];  // row h has the sums h and h + 2
+//|     local low = l.one_text and " || !(sum[h] >= 0x1p-96f)" or ""  -- its m was far above its scores
+#pragma unroll
+  for (int h = 0; h < 2; h++) spoilt[h] = !(fabsf(taint[h] + taint[h + 2]) < infinity()) || !(state[h].l < infinity())$(low);
+//|   end
 //|   if l.even_rows then
-  u32 again = KEYS ? rows_again(sequence, state, o, row, $(pr.unit_log2)) : 0;
+  u32 again = KEYS ? rows_again(sequence, state, $(state_of)) : 0;
   if (row >= $(end_of_rows)) again &= ~5u;
   if (row + 8 >= $(end_of_rows)) again &= ~10u;
 //|   else
-  const u32 again = KEYS ? rows_again(sequence, state, o, row, $(pr.unit_log2)) : 0;
+  const u32 again = KEYS ? rows_again(sequence, state, $(state_of)) : 0;
 //|   end
 #pragma unroll
   for (int h = 0; h < 2; h++) {
@@ -58,7 +71,11 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 //|     end
     const float inverse = reciprocal(l)$(pr.out_scale);
 //|   else
+//|     if l.sums_show then
+    const float l = sum[h], inverse = made[h]$(pr.out_scale);
+//|     else
     const float l = quad_sum(state[h].l), inverse = reciprocal(l)$(pr.out_scale);
+//|     end
 //|   end
     $(l.shared and "if (column == 0) " or "")store_lse(p, where, $(sequence)state[h], l$(z_of), i, t);
 //|   if l.pack == 1 then
@@ -194,8 +211,9 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
 //|     if l.most or l.sums or pr.cuts_right then maybe[#maybe + 1] = "!(fabsf(taint[0] + taint[1] + taint[2] + taint[3]) < infinity())" end
 //|     if l.sums_show then
   bool spoilt[2];  // row h has the sums h and h + 2
+//|       local low = l.one_text and " || !(l[h] >= 0x1p-96f)" or ""  -- its m was far above its scores
 #pragma unroll
-  for (int h = 0; h < 2; h++) spoilt[h] = !(state[h].l < infinity()) || !(fabsf(taint[h] + taint[h + 2]) < infinity());
+  for (int h = 0; h < 2; h++) spoilt[h] = !(state[h].l < infinity()) || !(fabsf(taint[h] + taint[h + 2]) < infinity())$(low);
   // Whether one of this thread's rows may have to be computed again: of rows that see no key, too.
   const bool maybe = $(maybe[1]) || spoilt[0] || spoilt[1];
 //|     else
