@@ -1,5 +1,5 @@
 //| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.cuts? l.fades? l.grouped? l.held? l.o_in_q"
-//| needs "l.once? l.parts? l.passes_once l.pingpong l.q_lent l.reads_twice? l.relative l.reverses? l.skip_late l.split? l.staged?"
+//| needs "l.runs? l.once? l.parts? l.passes_once l.pingpong l.q_lent l.reads_twice? l.relative l.reverses? l.skip_late l.split? l.staged?"
 //| needs "l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local of_slot = l.reverses and ", tiles.slot.at" or ""
@@ -193,7 +193,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     auto find_ends = [&] {
       int row = wg_row + warp_row + g;
       asm volatile("" : "+r"(row));  // found where this stands, while the first products are on their way
-      keep_ends(p, sequence, scored, row, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8);
+      keep_ends(p, sequence, scored, row, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8$(l.runs and ", tiles.from(smem)" or ""));
     };
 //|   else
     auto find_ends = [&] { keep_ends(p, sequence, scored, wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8); };

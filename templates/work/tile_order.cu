@@ -1,4 +1,4 @@
-//| needs "c.pack? c.sections? l.even_rows? l.pack? l.parts? l.pieces? l.shared? l.split? l.walks?"
+//| needs "c.pack? c.sections? l.runs? l.even_rows? l.pack? l.parts? l.pieces? l.shared? l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local packed = (c.pack or l.pack) == 1  -- a tile has rows of all heads of a group
@@ -23,6 +23,8 @@ struct Tile {
   __device__ __forceinline__ bool is_walked() const { return number < 0; }
 //| elseif l.parts then
   int number, part, parts;  // its number among all tiles; which of how many parts of its keys
+//| elseif l.runs then
+  int upto, number;  // where its rows end; its number among those of a sequence
 //| elseif l.pieces then
   int warpgroups;  // that have rows of it, the first ones
 //| end
@@ -38,7 +40,12 @@ struct Tile {
 __device__ __forceinline__ int rows_of_tile(int rows, int tiles) { return (rows + tiles - 1) / tiles; }
 __device__ __forceinline__ int rows_of_tile(const Params &p) { return rows_of_tile(p.sq * p.group, p.tiles); }
 //|   end
+//| if l.runs then
+// from: its first key.
+__device__ __forceinline__ Tile tile_of(const Params &p, int index, int &from) {
+//| else
 __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
+//| end
   const int heads = $(wk.heads(packed));
 //| if by_head then
   const int at = index / p.tiles, tile = index - at * p.tiles;
@@ -53,12 +60,25 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
 //| else
   const int widest = p.section;
 //| end
-  const int per_section = p.tiles * widest;
+  const int per_section = $(l.runs and "2 * " or "")p.tiles * widest;
   const int section = index / per_section, rest = index % per_section;
   const int width = min(widest, total - section * widest);  // the last section may be narrower
   const int tile = rest / width, at = section * widest + rest % width;
 //| end
   Tile w;
+//| if l.runs then
+  w.batch = at / heads;
+//|   wk.take_head(packed, "at % heads")
+  // A sequence may have fewer tiles than another: its last numbers are none.
+  w.number = run_tiles(p, (int)w.batch) - 1 - tile;
+  w.row = -1;
+  if (w.number >= 0) {
+    const RunTile of = run_tile(p, (int)w.batch, w.number);
+    w.row = of.row, w.upto = of.upto, from = of.from;
+  }
+  return w;
+}
+//| else
 //| local high = l.even_rows and "rows_of_tile(p)" or "BR"
 //| -- The first of a tile's keys are those beside its diagonal: of rows from the last on they lie in the L2 already.
 //| if not pr.right and not (pr.walks and not l.split) then
@@ -80,6 +100,7 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
 //| end
   return w;
 }
+//| end
 //|   if l.pieces then
 // A last round of few tiles would keep few blocks at work for as long as a whole round: where pieces of these tiles, of fewer warpgroups,
 // find a block each, they are dealt in their place. A warpgroup by itself takes half the time of three.
