@@ -155,9 +155,17 @@ __device__ __forceinline__ bool mask_sees(const Params &p, const ScoreTile &t, i
 //|     for _, of in ipairs(l.masks.rows) do
 //|       local function value(of_row) return ("mask_row%d(p, scored, scored.h, %s)"):format(of.node, of_row) end
 $(of.type) r$(of.node)[2];
-//|       fetches = fetches .. ("r%d[0] = %s, r%d[1] = %s;"):format(of.node, value(row), of.node, value(row .. " + 8"))
+//|       fetches = fetches .. ("r%d[0] = %s, r%d[1] = %s;"):format(of.node, value(l.runs and "row" or row), of.node, value((l.runs and "row" or row) .. " + 8"))
 //|     end
+//|     if l.runs then
+auto find_rows = [&] {
+  int row = $(row);
+  asm volatile("" : "+r"(row));  // no address is made before the products are under way
+  $(fetches)
+};
+//|     else
 auto find_rows = [&] { $(fetches) };
+//|     end
 //|   end
 //|   -- Whether the staged conditions depend on values of rows and of keys alone.
 //|   local function by_values()

@@ -98,6 +98,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     const Sequence sequence = tiles.sequence(p, smem);
 //| end
     where = tiles.again(p, smem);
+//| if l.runs then
+    where.upto = tiles.upto(smem);
+//| end
 //| if l.reverses then
     const int slot = tiles.slot.at;
 //| end

@@ -112,6 +112,9 @@ __device__ __forceinline__ void produce_masks(const Params &p, u32 smem, int lan
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = sequence_of(p, where.batch);
+//| if l.runs then
+    where.number = tiles.number(smem);
+//| end
     TileBlocks blocks(p, sequence, where$(slot), keys.loaded_hi, keys.loaded_lo);
 //| if l.runs then
     const int from = tiles.from(smem);

@@ -39,6 +39,9 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = $(sequence);
+//|   if l.runs then
+    where.number = tiles.number(smem);
+//|   end
 //|   if pr.masks then
     TileBlocks blocks(p, sequence, where$(l.reverses and ", tiles.slot.at" or ""), keys.loaded_hi, keys.loaded_lo);
 //|   else

@@ -69,8 +69,7 @@ __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
     return {(int)published.x, (int)published.y, (int)published.z, (int)published.w, (int)part.x, (int)part.y, (int)part.z};
 //|     else
 //|       if l.runs then
-    const uint4 more = load_shared_x4(tile_slot(smem, slot.at) + $(l.slot - 16));
-    return {(int)published.x, (int)published.y, (int)published.z, (int)published.w, (int)more.x, (int)more.z};
+    return {(int)published.x, (int)published.y, (int)published.z, (int)published.w, 0, 0};
 //|       elseif l.pieces then
     return {(int)published.x & ~63, (int)published.y, (int)published.z, (int)published.w, (int)published.x & 63};
 //|       else
@@ -91,8 +90,10 @@ __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
   }
 //|     end
 //|     if l.runs then
-  // The first key of the tile's block 0.
+  // Where the tile's rows end; the first key of its block 0; its number among those of a sequence.
+  __device__ __forceinline__ int upto(u32 smem) const { return (int)load_shared(tile_slot(smem, slot.at) + $(l.slot - 16)); }
   __device__ __forceinline__ int from(u32 smem) const { return (int)load_shared(tile_slot(smem, slot.at) + $(l.slot - 12)); }
+  __device__ __forceinline__ int number(u32 smem) const { return (int)load_shared(tile_slot(smem, slot.at) + $(l.slot - 8)); }
 //|     end
 //|     if p.has_lengths then
   // And its sequence.
