@@ -53,10 +53,10 @@
     "x = i32 'b sk'\nfunction run(x, n) return max(x, 0) // 1000000 + n // 70 % 2 end\n" \
     "function mask(b, h, i, j) return j <= i + off and run(x[b][i], i) == run(x[b][j], j) end\n"
 /* Documents that begin anywhere, of numbers that rise. */
-#define M_RISING                                                                              \
+#define M_RISING                                                                                            \
     "x = i32 'b sk'\nfunction run(x, n, b) return max(x, 0) // 1000000 + (n + 40 * min(b, 8)) // 190 end\n" \
     "function mask(b, h, i, j) return j <= i and run(x[b][i], i, b) == run(x[b][j], j, b) end\n"
-#define M_ALIKE                                                                               \
+#define M_ALIKE                                                                                             \
     "x = i32 'b sk'\nfunction run(x, n, b) return max(x, 0) // 1000000 + (n + 40 * min(b, 8)) // 188 end\n" \
     "function mask(b, h, i, j) return run(x[b][i], i, b) == run(x[b][j], j, b) end\n"
 /* Values of keys that are no integers. */

@@ -230,14 +230,16 @@ Test(mask_laws, documents_give_the_bits_of_sequences_apart)
 
 Test(mask_laws, they_do_on_hopper_too)
 {
-    documents(true, false, "flash_fwd_wgmma:br=64,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=plain,"
-                           "grid=persistent,ahead=0,sections=1,cluster=1,exp=0,rescale=lazy,convert=early,o_path=direct");
+    documents(true, false,
+              "flash_fwd_wgmma:br=64,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=plain,"
+              "grid=persistent,ahead=0,sections=1,cluster=1,exp=0,rescale=lazy,convert=early,o_path=direct");
 }
 
 Test(mask_laws, and_where_they_begin_anywhere)
 {
-    documents(true, true, "flash_fwd_wgmma:br=64,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=plain,"
-                          "grid=persistent,ahead=0,sections=1,cluster=1,exp=0,rescale=lazy,convert=early,o_path=tma");
+    documents(true, true,
+              "flash_fwd_wgmma:br=64,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=plain,"
+              "grid=persistent,ahead=0,sections=1,cluster=1,exp=0,rescale=lazy,convert=early,o_path=tma");
 }
 
 /* ---- NaN of V ---- */

@@ -153,8 +153,8 @@ static bool is_equal(const fa_score_staged *s, const fa_score_tiles *t, const fa
     if (c->rest != 1 || s->columns != 1 || s->rows != 1 || s->plane >= 0)
         return false;
     const fa_score_node *a = node_of(t, c->of_rest[0]);
-    return a->op == FA_SCORE_EQ && ((a->arg[0] == s->column[0] && a->arg[1] == s->row[0]) ||
-                                    (a->arg[0] == s->row[0] && a->arg[1] == s->column[0]));
+    return a->op == FA_SCORE_EQ &&
+           ((a->arg[0] == s->column[0] && a->arg[1] == s->row[0]) || (a->arg[0] == s->row[0] && a->arg[1] == s->column[0]));
 }
 
 /* A comparison for each that reads a key's value, and the select; words of bits are shared by 32 keys. */

@@ -1,3 +1,4 @@
+//| needs "l.runs?"
 //| -- hide: which pairs the mask hides, and what becomes of them. Query i sees key j where first_key(i) <= j <= last_key(i): pairs/mask.cu.
 //|
 //| local loops = include "pairs/loops.cu"

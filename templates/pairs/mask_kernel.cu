@@ -1,3 +1,4 @@
+//| needs "l.runs?"
 //| -- The kernel before those of the family: tables of what a score program's mask reads. After pairs/program.cu.
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)

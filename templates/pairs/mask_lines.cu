@@ -1,3 +1,4 @@
+//| needs "l.runs?"
 //| -- The kernel before that of a family whose consumers find what they see of each block of keys in lines. After pairs/scan.cu.
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)

@@ -1,3 +1,4 @@
+//| needs "l.masks"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local masks, program = l.masks, p.score
 //| local row, column = masks.rows[1].node, masks.columns[1].node

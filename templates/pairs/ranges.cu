@@ -1,4 +1,4 @@
-//| needs "l.even_rows? l.parts? l.pieces? l.reverses? l.shared? l.split?"
+//| needs "l.even_rows? l.parts? l.pieces? l.reverses? l.runs? l.shared? l.split?"
 //| -- ranges: which blocks of keys rows see, which blocks of queries see keys, which rows of a sequence any pair uses. A function prints
 //| -- the one of its name, where a kernel needs it.
 //|

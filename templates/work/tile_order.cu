@@ -66,22 +66,10 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
   const int tile = rest / width, at = section * widest + rest % width;
 //| end
   Tile w;
-//| if l.runs then
-  w.batch = at / heads;
-//|   wk.take_head(packed, "at % heads")
-  // A sequence may have fewer tiles than another: its last numbers are none.
-  w.number = run_tiles(p, (int)w.batch) - 1 - tile;
-  w.row = -1;
-  if (w.number >= 0) {
-    const RunTile of = run_tile(p, (int)w.batch, w.number);
-    w.row = of.row, w.upto = of.upto, from = of.from;
-  }
-  return w;
-}
-//| else
 //| local high = l.even_rows and "rows_of_tile(p)" or "BR"
 //| -- The first of a tile's keys are those beside its diagonal: of rows from the last on they lie in the L2 already.
-//| if not pr.right and not (pr.walks and not l.split) then
+//| if l.runs then
+//| elseif not pr.right and not (pr.walks and not l.split) then
   w.row = tile * $(high);
 //| else
   w.row = (p.tiles - 1 - tile) * $(high);
@@ -98,9 +86,16 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
 //| if l.pieces then
   w.warpgroups = WGS;
 //| end
+//| if l.runs then
+  // A sequence may have fewer tiles than another: its last numbers are none.
+  w.number = run_tiles(p, (int)w.batch) - 1 - tile, w.row = -1;
+  if (w.number >= 0) {
+    const RunTile of = run_tile(p, (int)w.batch, w.number);
+    w.row = of.row, w.upto = of.upto, from = of.from;
+  }
+//| end
   return w;
 }
-//| end
 //|   if l.pieces then
 // A last round of few tiles would keep few blocks at work for as long as a whole round: where pieces of these tiles, of fewer warpgroups,
 // find a block each, they are dealt in their place. A warpgroup by itself takes half the time of three.
