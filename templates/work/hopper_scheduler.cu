@@ -272,7 +272,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
   // As many for each head as the sequence with the most tiles has.
   int most = 0;
   for (int i = lane; i < $(p.score.marks_by_b and "p.b" or "1"); i += 32) most = max(most, run_tiles(p, i));
-  const int total = (int)__reduce_max_sync(~0u, most) * (p.total / p.tiles);
+  const int total = (int)__reduce_max_sync(~0u, most) * $(wk.heads(false)) * p.b;
 //|   end
 //|   local way = wk.ways[c.grid]
 //|   if p.has_lengths and way == "rounds" then
