@@ -161,7 +161,7 @@ static const score_fault faults[] = {
       "$(l.runs and \"from + \" or \"\")(code >>", "(code >>" },
     { "V likewise", "wgmma_rising", "hopper_producer.cu", "$(l.runs and \"from + \" or \"\")(before >>", "(before >>" },
     { "what the mask reads of keys likewise", "wgmma_alike", W, "$(l.runs and \"from + \" or \"\")", "" },
-    { "the rows of the tile after a document's last", "wgmma_rising", "hopper_store.cu", "if (first + 16 > where.upto) {", "if (false) {" },
+    { "the rows of the tile after a document's last", "wgmma_rising", "hopper_store.cu", "if (__any_sync(~0u, own < 16)) {", "if (false) {" },
     { "their LSE", "wgmma_alike", "hopper_rows.cu", "l.runs and \"where.upto\" or", "false and" },
     { "a document's last block is whole", "wgmma_alike", "mask_runs.cu", "key + BC <= end ? 2 : 1", "2" },
     { "tiles of the first sequence", "wgmma_alike", "mask_runs.cu", "program.marks_by_b and \"batch\" or \"0\"", "\"0\"" },

@@ -215,14 +215,17 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   named_wait(8 + wg, 128);
 //|   end
 //|   if l.runs then
-  // A box would write rows of the next tile too.
-  if (first + 16 > where.upto) {
+  // A box would write rows of the next tile too. By a vote, and as often for all lanes: addresses of products stay in uniform registers.
+  const int own = where.upto - first;
+  if (__any_sync(~0u, own < 16)) {
     __syncwarp();
 #pragma unroll 1
-    for (int i = lane; i < (where.upto - first) * (DV / 8); i += 32) {
-      const int r = warp_row + i / (DV / 8), block = i % (DV / 8), swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
+    for (int n = 0; n < 16 * (DV / 8); n += 32) {
+      const int i = n + lane, r = warp_row + i / (DV / 8), block = i % (DV / 8);
+      const int swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
       const uint4 x = load_shared_x4(tile + block * 8 / BOX * 64 * ROW + r * ROW + (block % (BOX / 8) ^ swizzle) * 16);
-      *(uint4 *)((output *)p.o + sequence.o() + (row + r) * p.o_ss + where.head * p.o_sh + block * 8) = x;
+      if (i / (DV / 8) < own)
+        *(uint4 *)((output *)p.o + sequence.o() + (row + r) * p.o_ss + where.head * p.o_sh + block * 8) = x;
     }
   } else if (lane == 0) {
 //|   elseif l.once then
