@@ -15,9 +15,13 @@ __device__ __forceinline__ int cut_at_runs(const Params &p, const Sequence &sequ
   if (__syncthreads_or(wrong)) return 0;
   if (threadIdx.x < 32) {
     int count = 0, at = 0;
+    // The tile that is not full is the first, which sees least; its rows are whole lines, so that diagonals lie in one block.
     auto cut = [&](int end) {
-      const int n = (end - at + BR - 1) / BR;
-      for (int i = lane; i < n && count + i < most; i += 32) tiles[count + i] = {at + i * BR, min(at + (i + 1) * BR, end), at, end};
+      const int n = (end - at + BR - 1) / BR, spare = n * WGS - (end - at + 63) / 64;
+      for (int i = lane; i < n && count + i < most; i += 32) {
+        const int first = max(i * WGS - spare, 0) * 64, upto = ((i + 1) * WGS - spare) * 64;
+        tiles[count + i] = {at + first, min(at + upto, end), at, end};
+      }
       count += n, at = end;
     };
 #pragma unroll 1
