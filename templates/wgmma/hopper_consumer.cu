@@ -97,14 +97,17 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if p.has_lengths then
     const Sequence sequence = tiles.sequence(p, smem);
 //| end
-    where = tiles.again(p, smem);
 //| if l.runs then
-    where.upto = tiles.upto(smem);
+    const int upto = tiles.upto(smem);
 //| end
+    where = tiles.again(p, smem);
 //| if l.reverses then
     const int slot = tiles.slot.at;
 //| end
     tiles.done(smem, true);
+//| if l.runs then
+    where.upto = upto;
+//| end
 //| if l.split and not p.has_lengths then
     const Sequence sequence = sequence_of(p, where.batch);
 //| end
