@@ -169,9 +169,8 @@ static const score_fault faults[] = {
     { "the same of a launch's mask", "wgmma_alike", H, "pr.counts_from and \"from + \" or \"\"", "\"\"" },
     { "classes of keys, counted from the first of all", "wgmma_rising", S, "l.runs and \"first_key + \" or \"\"", "\"\"" },
     { "the line of a tile's first rows for all", "wgmma_rising", M, " + own * line_words(p) : nullptr", " : nullptr" },
-    { "changes of 32 rows alone", "wgmma_rising", "mask_run_lines.cu", "if (lane == word) mine &= mine - 1;", "mine = 0;" },
-    { "a document that begins within 32 rows", "wgmma_rising", "mask_run_lines.cu", "cut((first + word) * 32 + bit);",
-      "cut((first + word) * 32);" },
+    { "changes are counted by each lane alone", "wgmma_rising", "mask_run_lines.cu", "x += lane >= n ? before : 0;", "x += 0 * before;" },
+    { "a document that begins within 32 rows", "wgmma_rising", "mask_run_lines.cu", "* 32 + __ffs(mine) - 1;", "* 32;" },
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)

@@ -3,8 +3,19 @@
 //| local program = p.score
 //| local places, place = program.marks_by_b and "p.b" or "1", program.marks_by_b and "place" or "0"
 constexpr int RUN_ROWS = 65536;  // of a sequence whose runs are looked for, at most
+constexpr int RUN_TILES = RUN_ROWS / BR * 5 / 4 + 2;  // that these make, at most
+// The sum of a warp's numbers up to this lane's.
+__device__ __forceinline__ int sum_upto(int x, int lane) {
+#pragma unroll
+  for (int n = 1; n < 32; n *= 2) {
+    const int before = __shfl_up_sync(~0u, x, n);
+    x += lane >= n ? before : 0;
+  }
+  return x;
+}
 // How many tiles a sequence has that begin with its runs, 0 where these are none, or many. To be used by whole thread blocks.
-__device__ __forceinline__ int cut_at_runs(const Params &p, const Sequence &sequence, int place, u32 *changes, RunTile *tiles, int &found) {
+__device__ __forceinline__ int cut_at_runs(const Params &p, const Sequence &sequence, int place, u32 *changes, int *begins, RunTile *tiles,
+                                           int &found) {
   const int lane = (int)threadIdx.x % 32, rows = sequence.sq(), words = (p.sq + 31) / 32, most = run_tiles_most(p);
   bool wrong = rows != sequence.sk() || rows > RUN_ROWS;
   if (!wrong)
@@ -14,29 +25,29 @@ __device__ __forceinline__ int cut_at_runs(const Params &p, const Sequence &sequ
     }
   if (__syncthreads_or(wrong)) return 0;
   if (threadIdx.x < 32) {
-    int count = 0, at = 0;
-    // The tile that is not full is the first, which sees least; its rows are whole lines, so that diagonals lie in one block.
-    auto cut = [&](int end) {
-      const int n = (end - at + BR - 1) / BR, spare = n * WGS - (end - at + 63) / 64;
-      for (int i = lane; i < n && count + i < most; i += 32) {
-        const int first = max(i * WGS - spare, 0) * 64, upto = ((i + 1) * WGS - spare) * 64;
-        tiles[count + i] = {at + first, min(at + upto, end), at, end};
-      }
-      count += n, at = end;
-    };
+    int runs = 1, count = 0;  // the first begins with row 0, where nothing changes
 #pragma unroll 1
-    for (int first = 0; first < words && count <= most; first += 32) {
+    for (int first = 0; first < words && runs <= most; first += 32) {
       u32 mine = first + lane < words ? changes[first + lane] : 0;
+      const int upto = sum_upto(__popc(mine), lane);
+      for (int run = runs + upto - __popc(mine); mine != 0 && run < most; run++, mine &= mine - 1)
+        begins[run] = (first + lane) * 32 + __ffs(mine) - 1;
+      runs += __shfl_sync(~0u, upto, 31);
+    }
+    if (runs <= most) {
+      if (lane == 0) begins[0] = 0, begins[runs] = rows;
+      __syncwarp();
 #pragma unroll 1
-      while (count <= most) {
-        const u32 some = __ballot_sync(~0u, mine != 0);
-        if (some == 0) break;
-        const int word = __ffs(some) - 1, bit = __ffs(__shfl_sync(~0u, mine, word)) - 1;
-        if (lane == word) mine &= mine - 1;
-        cut((first + word) * 32 + bit);
+      for (int first = 0; first < runs; first += 32) {
+        const int run = first + lane, at = run < runs ? begins[run] : 0, end = run < runs ? begins[run + 1] : 0;
+        const int n = (end - at + BR - 1) / BR, upto = sum_upto(n, lane), to = count + upto - n;
+        // The tile that is not full is the first, which sees least; its rows are whole lines, so that diagonals lie in one block.
+        const int spare = n * WGS - (end - at + 63) / 64;
+        for (int i = 0; i < n && to + i < most; i++)
+          tiles[to + i] = {at + max(i * WGS - spare, 0) * 64, min(at + ((i + 1) * WGS - spare) * 64, end), at, end};
+        count += __shfl_sync(~0u, upto, 31);
       }
     }
-    cut(rows);
     if (lane == 0) found = count <= most ? count : 0;
   }
   __syncthreads();
@@ -46,7 +57,8 @@ __device__ __forceinline__ int cut_at_runs(const Params &p, const Sequence &sequ
 // A warp makes a word. Each thread block finds the tiles of its sequence, and the first of them leaves these.
 extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_constant__ Params p) {
   __shared__ u32 changes[RUN_ROWS / 32];
-  __shared__ RunTile tiles[RUN_ROWS / BR * 5 / 4 + 2];
+  __shared__ int begins[RUN_TILES + 1];
+  __shared__ RunTile tiles[RUN_TILES];
   __shared__ int found;
   const int lane = (int)threadIdx.x % 32, words = line_words(p), places = $(places), blocks = (int)$(wk.blocks);
   grid_over(), grid_wait();
@@ -54,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_con
   for (int place = (int)$(wk.block) % places; place < places; place += blocks) {
     const int share = (int)$(wk.block) / places, shares = max(1, (blocks - place + places - 1) / places);
     const Sequence sequence = sequence_of(p, place);
-    const int cut = cut_at_runs(p, sequence, place, changes, tiles, found), count = cut > 0 ? cut : head_tiles(p);
+    const int cut = cut_at_runs(p, sequence, place, changes, begins, tiles, found), count = cut > 0 ? cut : head_tiles(p);
     auto tile_at = [&](int n) -> RunTile {
       if (cut > 0) return tiles[n];
       return {n * BR, min((n + 1) * BR, sequence.sq()), 0, -1};
