@@ -67,13 +67,16 @@ extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_con
     const int share = (int)$(wk.block) / places, shares = max(1, (blocks - place + places - 1) / places);
     const Sequence sequence = sequence_of(p, place);
     const int cut = cut_at_runs(p, sequence, place, changes, begins, tiles, found), count = cut > 0 ? cut : head_tiles(p);
-    auto tile_at = [&](int n) -> RunTile {
-      if (cut > 0) return tiles[n];
-      return {n * BR, min((n + 1) * BR, sequence.sq()), 0, -1};
+    auto tile_at = [&](int n) -> RunTile {  // from the last on
+      const int i = count - 1 - n;
+      if (cut > 0) return tiles[i];
+      return {i * BR, min((i + 1) * BR, sequence.sq()), 0, -1};
     };
     if (share == 0) {
-      for (int i = threadIdx.x; i < count; i += 256) {
-        const RunTile of = tile_at(i);
+      const int most = run_tiles_most(p);
+      for (int i = threadIdx.x; i < most; i += 256) {
+        RunTile of = {-1, 0, 0, -1};
+        if (i < count) of = tile_at(i);
         *run_tile_at(p, place, i) = make_int4(of.row, of.upto, of.from, of.end);
       }
       if (threadIdx.x == 0) run_tile_at(p, place, 2 * head_tiles(p) - 1)->x = count;

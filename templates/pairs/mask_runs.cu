@@ -17,7 +17,7 @@ __device__ __forceinline__ int run_tiles_most(const Params &p) {
   return min(2 * tiles - 1, tiles + (tiles + 3) / 4);
 }
 //| local place = program.marks_by_b and "batch" or "0"
-// A sequence's tiles, after which their number stands.
+// A sequence's tiles, the last one first, and -1 for the row of what is none; after them their number stands.
 __device__ __forceinline__ int4 *run_tile_at(const Params &p, int batch, int number) {
   return (int4 *)p.mask_tiles + $(place) * (2ll * head_tiles(p)) + number;
 }

@@ -88,11 +88,8 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
 //| end
 //| if l.runs then
   // A sequence may have fewer tiles than another: its last numbers are none.
-  w.number = run_tiles(p, (int)w.batch) - 1 - tile, w.row = -1;
-  if (w.number >= 0) {
-    const RunTile of = run_tile(p, (int)w.batch, w.number);
-    w.row = of.row, w.upto = of.upto, from = of.from;
-  }
+  const RunTile of = run_tile(p, (int)w.batch, tile);
+  w.number = tile, w.row = of.row, w.upto = of.upto, from = of.from;
 //| end
   return w;
 }
