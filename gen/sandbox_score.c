@@ -327,8 +327,8 @@ static void push_nodes(lua_State *L, const fa_score_ir *ir, const int16_t *node,
     }
 }
 
-/* { columns =, rows =, plane = a node, lookup = { operand =, rank =, bits =, shifted = }, contrary =, issue = }; nothing where there is
- * nothing to stage. */
+/* { columns =, rows =, plane = a node, lookup = { operand =, rank =, bits =, shifted = }, contrary =, equal =, issue = }; nothing where
+ * there is nothing to stage. */
 static void push_staged(lua_State *L, const printed *of)
 {
     const fa_score_staged *s = &of->staged;
@@ -359,6 +359,8 @@ static void push_staged(lua_State *L, const printed *of)
     }
     lua_pushboolean(L, s->contrary);
     lua_setfield(L, -2, "contrary");
+    lua_pushboolean(L, s->equal);
+    lua_setfield(L, -2, "equal");
     lua_pushnumber(L, s->issue);
     lua_setfield(L, -2, "issue");
     lua_setfield(L, -2, "staged_mask");

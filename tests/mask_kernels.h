@@ -52,6 +52,13 @@
 #define M_FOUND                                                                          \
     "x = i32 'b sk'\nfunction run(x, n) return max(x, 0) // 1000000 + n // 70 % 2 end\n" \
     "function mask(b, h, i, j) return j <= i + off and run(x[b][i], i) == run(x[b][j], j) end\n"
+/* Documents that begin anywhere, of numbers that rise. */
+#define M_RISING                                                                                            \
+    "x = i32 'b sk'\nfunction run(x, n, b) return max(x, 0) // 1000000 + (n + 40 * min(b, 8)) // 190 end\n" \
+    "function mask(b, h, i, j) return j <= i and run(x[b][i], i, b) == run(x[b][j], j, b) end\n"
+#define M_ALIKE                                                                                             \
+    "x = i32 'b sk'\nfunction run(x, n, b) return max(x, 0) // 1000000 + (n + 40 * min(b, 8)) // 188 end\n" \
+    "function mask(b, h, i, j) return run(x[b][i], i, b) == run(x[b][j], j, b) end\n"
 /* Values of keys that are no integers. */
 #define M_REAL "x = f32 'sk'; g = i64 'sk'\nfunction mask(b, h, i, j) return x[j] * 4 < x[i] or (g[j] > 20 and i % 3 == 0) end\n"
 
@@ -202,6 +209,13 @@ static const score_kernel mask_kernels[] = {
       "flash_fwd_wgmma:br=128,ctas=2,feeder=32,schedule=after,bc=64,box=64,stages_k=2,stages_v=2,q_bufs=1,grid=persistent,ahead=0,sections=1,"
       "cluster=1,rescale=steady,exp=0,convert=early,o_path=tma",
       true, 0, 0, 300, 400, 0, 0 },
+    /* Tiles that begin with a document, and whose keys do. */
+    { "wgmma_rising", M_RISING, "bf16,d=64,mask=none",
+      WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
+      600, 0, 0, 0 },
+    { "wgmma_alike", M_ALIKE, "fp16,d=64,mask=none",
+      WGMMA("br=64,schedule=plain,bc=80,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"), true, 0,
+      0, 500, 0, 0, 0 },
 };
 /* clang-format on */
 #define MASK_KERNELS (sizeof mask_kernels / sizeof *mask_kernels)

@@ -181,7 +181,7 @@ const mutation hopper_mutations[] = {
     { "every warpgroup is told the work of the first", T, "key_range_of(p, where, $(wg)$(l.reverses",
       "key_range_of(p, where, 0$(l.reverses", 0, "ahead" },
     { "what is loaded is not published", T, "if (lane == 0) store_shared(to + $(l.ranges),",
-      "if (lane == 99) store_shared(to + $(l.ranges),", 1, "drawn" },
+      "if (lane == 99) store_shared(to + $(l.ranges),", 0, "drawn" },
     { "published before all lanes have written", T, "    __syncwarp();\n//|   end\n    if (lane == 0) {\n//|   if not early",
       "    if (lane == 0) {\n      mbarrier_arrive(tile_full(smem, slot.at));\n    }\n//|   end\n    if (lane == 0) {\n//|   if not early",
       0, "drawn" },

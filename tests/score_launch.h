@@ -13,7 +13,7 @@ typedef struct score_kernel {
     const char *name, *program, *problem, *config;
     bool hopper;
     int hq, hkv;      /* 0, 0: drawn */
-    int sq, sk;       /* at most; sequences of lengths of their own are as long */
+    int sq, sk;       /* at most; sk of 0: as many keys as queries; sequences of lengths of their own are as long */
     float q_scale;    /* of Q's numbers; 0: 1; beyond 1e9 or below 1e-9 the scale is as much less or more */
     double tolerance; /* beside what the type has, of O and LSE */
 } score_kernel;
@@ -220,7 +220,7 @@ static inline void score_draw(fa_context *ctx, score_launch *l, const score_kern
     l->sq = 1 + (int)score_below(&state, k->sq);
     /* Keys that are cut into parts: mostly many of them, which the last queries see. */
     bool cut = k->sq * 4 < k->sk && score_below(&state, 4) > 0;
-    l->sk = cut ? k->sk / 2 + (int)score_below(&state, k->sk / 2) : 1 + (int)score_below(&state, k->sk);
+    l->sk = !k->sk ? l->sq : cut ? k->sk / 2 + (int)score_below(&state, k->sk / 2) : 1 + (int)score_below(&state, k->sk);
     l->page = l->problem.features & FA_FEATURE_PAGES ? l->problem.page : 0;
     l->left = l->problem.mask == FA_MASK_WINDOW ? (int)score_below(&state, l->sk) : -1;
     l->diagonal = cut ? FA_BOTTOM_RIGHT : (int)score_below(&state, 3);

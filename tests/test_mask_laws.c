@@ -187,21 +187,24 @@ Test(mask_laws, they_do_on_hopper)
 #define DOCUMENTS_TEXT "doc = i32 'b sk'\nfunction mask(b, h, i, j) return j <= i + off and doc[b][i + off] == doc[b][j] end"
 
 static const int first_of[] = { 0, 128, 192, 448, 512 }; /* multiples of rows and keys of the tiles */
+static const int anywhere[] = { 0, 131, 187, 441, 512 };
 #define DOCUMENTS 4
 
-/* Packed in one sequence, as sequences apart, in the same order of the same tiles. */
-static void documents(bool hopper, const char *config)
+/* Packed in one sequence, as sequences apart, in the same order of the same tiles. rising: numbers that rise, of documents which begin
+ * anywhere: so do the tiles, then. */
+static void documents(bool hopper, bool rising, const char *config)
 {
+    const int *begin = rising ? anywhere : first_of;
     static result apart, together;
     int32_t doc[512], first[DOCUMENTS + 1];
     call c;
     open_call(&c, hopper);
     shape(&c, 1, 2, 1, 512, 512);
     for (int i = 0; i <= DOCUMENTS; i++)
-        first[i] = first_of[i];
+        first[i] = begin[i];
     for (int i = 0, n = 0; i < 512; i++) {
-        n += i == first_of[n + 1];
-        doc[i] = (n * 37 + 11) % 23; /* numbers that do not rise */
+        n += i == begin[n + 1];
+        doc[i] = rising ? 5 * n : (n * 37 + 11) % 23;
     }
     program(&c, DOCUMENTS_TEXT);
     array(&c, 0, doc, sizeof doc, (int[]){ 1, 512 }, 2);
@@ -222,13 +225,21 @@ static void documents(bool hopper, const char *config)
 
 Test(mask_laws, documents_give_the_bits_of_sequences_apart)
 {
-    documents(false, "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=1,stages_v=2,order=v_last,q_regs=0,pack=0,lag=8,ctas=1");
+    documents(false, false, "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=1,stages_v=2,order=v_last,q_regs=0,pack=0,lag=8,ctas=1");
 }
 
 Test(mask_laws, they_do_on_hopper_too)
 {
-    documents(true, "flash_fwd_wgmma:br=64,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=plain,grid=persistent,"
-                    "ahead=0,sections=1,cluster=1,exp=0,rescale=lazy,convert=early,o_path=direct");
+    documents(true, false,
+              "flash_fwd_wgmma:br=64,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=plain,"
+              "grid=persistent,ahead=0,sections=1,cluster=1,exp=0,rescale=lazy,convert=early,o_path=direct");
+}
+
+Test(mask_laws, and_where_they_begin_anywhere)
+{
+    documents(true, true,
+              "flash_fwd_wgmma:br=64,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=plain,"
+              "grid=persistent,ahead=0,sections=1,cluster=1,exp=0,rescale=lazy,convert=early,o_path=tma");
 }
 
 /* ---- NaN of V ---- */
@@ -371,7 +382,7 @@ static void tiles(bool hopper, const char *config, int rows)
         if (!full() && m % 4 != (hopper ? 1 : 2))
             continue;
         for (int i = 0; i < 512; i++)
-            x[i] = masks[m].words == 512 ? (i >= 90) + (i >= 200) + (i >= 420) : masks[m].words == 2 ? 128 + 192 * i : 192;
+            x[i] = masks[m].words == 512 ? 3 - (i >= 90) - (i >= 200) - (i >= 420) : masks[m].words == 2 ? 128 + 192 * i : 192;
         for (int i = 0; i < 512 * 512; i++)
             y[i] = masks[m].bytes == 16 ? i * 7 % 3 == 0 : i / 512 / 50 == i % 512 / 90;
         fa_score *score = program(&c, masks[m].text);

@@ -148,6 +148,15 @@ static void reach_outside(const fa_score_ir *ir, int node, int plane, bool reach
         reach_outside(ir, ir->node[node].arg[k], plane, reached);
 }
 
+static bool is_equal(const fa_score_staged *s, const fa_score_tiles *t, const fa_score_conditions *c)
+{
+    if (c->rest != 1 || s->columns != 1 || s->rows != 1 || s->plane >= 0)
+        return false;
+    const fa_score_node *a = node_of(t, c->of_rest[0]);
+    return a->op == FA_SCORE_EQ &&
+           ((a->arg[0] == s->column[0] && a->arg[1] == s->row[0]) || (a->arg[0] == s->row[0] && a->arg[1] == s->column[0]));
+}
+
 /* A comparison for each that reads a key's value, and the select; words of bits are shared by 32 keys. */
 static double issue_of(const fa_score_staged *s, const fa_score_tiles *t, const fa_score_conditions *c)
 {
@@ -198,6 +207,7 @@ void fa_score_staged_of(fa_score_staged *out, const fa_score_tiles *t, const fa_
     if (out->plane >= 0)
         find_lookup(out, t);
     out->can = s.planes <= 1 && (out->plane >= 0 ? out->lookup >= 0 : out->columns > 0);
+    out->equal = is_equal(out, t, c);
     out->issue = issue_of(out, t, c);
     out->grain = grain_by(t->ir, c->of_rest, c->rest, FA_SCORE_J);
     out->row_grain = grain_by(t->ir, c->of_rest, c->rest, FA_SCORE_I);

@@ -12,6 +12,7 @@ typedef struct fa_score_staged {
     int lookup;    /* the truth is whether this lookup, whose last index is the key, is not 0: bytes or bits; -1 */
     bool shifted;  /* the last index is j - x, with x the same for all pairs of a head, and what lies before element 0 is seen: bits */
     bool contrary; /* whether it is 0 */
+    bool equal;    /* all that is not solved is whether the one value by key is the one by query */
     int grain;     /* so many keys, from a multiple of it on, are alike to what is looked up by query and key */
     int row_grain; /* likewise queries */
     bool grained;  /* to all of the mask they are, and the class of pairs that are alike is never in doubt */

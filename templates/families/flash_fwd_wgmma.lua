@@ -388,7 +388,7 @@ return masked {
       .. values.sequences .. values.strides .. values.strides_of_lse .. values.dropout .. values.scores .. values.seen
       .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
       .. (p.has_pages and l.joined and "joined " or "")
-      .. (l.masks and "mask_lines " or "")
+      .. (l.masks and "mask_lines " or "") .. (l.runs and "mask_tiles mask_runs " or "")
       .. (l.staged and #l.staged.maps > 0 and "boxed " or "")
   end,
 

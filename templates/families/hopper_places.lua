@@ -59,6 +59,8 @@ function places.of(p, c, stages, group)
   end
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + (l.parts and 16 or 0)
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + (l.masks and 0 or 16 * l.wgs) or 0)
+  l.runs = l.masks and not c.parts and mask_places.runs(p, c) or false
+  if l.runs then l.slot = l.slot + 16 end -- where a tile's rows end and its keys begin
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
   -- The first and the last key of each row.
   if p.score and (edges.ends(p) or l.masks and p.score.solved_in_part) then

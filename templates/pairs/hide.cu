@@ -1,9 +1,10 @@
+//| needs "l.runs?"
 //| -- hide: which pairs the mask hides, and what becomes of them. Query i sees key j where first_key(i) <= j <= last_key(i): pairs/mask.cu.
 //|
 //| local loops = include "pairs/loops.cu"
 //| local layouts = include "pairs/layouts.lua"
 //|
-//| return function(pr, p)
+//| return function(pr, p, l)
 //|   -- Where what a query sees begins and ends, and the first query that sees a key.
 //|   function pr.first_key(query) return ("first_key(sequence, %s)"):format(query) end
 //|   function pr.last_key(query) return ("last_key(sequence, %s)"):format(query) end
@@ -35,11 +36,12 @@ const int from = max($(pr.first_key("within")), ends.lo), upto = min($(pr.last_k
 //|   -- Of a warp's rows at the thread's, g and g + 8 from `row` on: these keys, to shared memory, 8 bytes for
 //|   -- each row.
 //|   function pr.keep_ends(to)
+//|     local less = l.runs and " - first" or ""
 __syncwarp();  // those of the tile before have been read
 #pragma unroll
 for (int h = 0; h < 2; h++) {
 //|     indented(2, ends_of, layouts.wgmma)
-  if (t == 0) store_shared($(to) + (g + 8 * h) * 8, (u32)from), store_shared($(to) + (g + 8 * h) * 8 + 4, (u32)upto);
+  if (t == 0) store_shared($(to) + (g + 8 * h) * 8, (u32)(from$(less))), store_shared($(to) + (g + 8 * h) * 8 + 4, (u32)(upto$(less)));
 }
 __syncwarp();
 //|   end
@@ -64,7 +66,7 @@ const int lo = $(pr.first_key(of.query)) - block * BC, hi = $(pr.last_key(of.que
 //|
 //|   -- A bit for each element of a row: bit 2n + e for column 8n + 2t + e of the block.
 //|   function told.bits(of, x, value)
-const int first = block * BC + 2 * t;
+const int first = $(pr.counts_from and "from + " or "")block * BC + 2 * t;
 //|     loops(of.outer, true, function()
 //|       if pr.row_ends then
 //|         if pr.keeps_ends then

@@ -1,28 +1,44 @@
+//| needs "l.runs?"
 //| -- The kernel before that of a family whose consumers find what they see of each block of keys in lines. After pairs/scan.cu.
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local program = p.score
 //| local heads, of_head = program.marks_by_h and "p.hq" or "1", program.marks_by_h and "head" or "0"
 //| local of_sequence = program.marks_by_b and "(int)sequence.batch" or "0"
+//| if l.runs then
+//|   include "pairs/mask_runs.cu"
+
+//| end
 // ---- which blocks of keys each 64 rows see: found by a kernel before, so that nothing is asked where products are made ----
 // A line is that of 64 rows. Of its word n, bit b is of block 32 n + b. x: both masks leave some pair; y: conditions that are not solved may
 // hide some of them; z: what is solved of the program's mask may, or the launch's mask.
 __device__ __forceinline__ int line_words(const Params &p) { return (p.sk + 32 * BC - 1) / (32 * BC); }
 __device__ __forceinline__ int line_count(const Params &p) { return (p.sq + 63) / 64; }
+//| if l.runs then
+// A tile has WGS lines, which lie side by side.
+__device__ __forceinline__ const uint4 *mask_line(const Params &p, const Sequence &sequence, int tile) {
+  return (const uint4 *)p.mask_lines + ($(of_sequence) * (2ll * head_tiles(p)) + tile) * WGS * line_words(p);
+}
+//| else
 // That of the rows from `row` on.
 __device__ __forceinline__ const uint4 *mask_line(const Params &p, const Sequence &sequence, int head, int row) {
   const long long place = (long long)$(of_sequence) * $(heads) + $(of_head);
   return (const uint4 *)p.mask_lines + (place * line_count(p) + row / 64) * line_words(p);
 }
+//| end
 // A lane's block: of the rows of a line. seen, maybe, edges: as of a word.
 struct BlockOfLine {
   bool seen, maybe, edges;
 };
 __device__ __forceinline__ BlockOfLine block_of_line(const Params &p, const Sequence &sequence, int head, int row, int end,
-                                                     const Range &range, int block) {
+                                                     const Range &range, int block$(l.runs and ", const RunTile &tile" or "")) {
   if (block < range.block_lo || block > range.block_hi) return {false, false, false};
+//| local from = l.runs and ", tile.from" or ""
 //| if pr.ends_in_part then
-  const int both = classes_of_rows(p, sequence, head, row, end, block), is = both & 3, solved = both >> 2;
+  const int both = classes_of_rows(p, sequence, head, row, end, block$(from)), solved = both >> 2;
+  const int is = $(l.runs and "tile.of_run() ? tile.class_of(block) : " or "")both & 3;
+//| elseif l.runs then
+  const int is = tile.of_run() ? tile.class_of(block) : class_of_rows(p, sequence, head, row, end, block), solved = 2;
 //| else
   const int is = class_of_rows(p, sequence, head, row, end, block), solved = 2;
 //| end
@@ -30,6 +46,9 @@ __device__ __forceinline__ BlockOfLine block_of_line(const Params &p, const Sequ
   return {sees, sees && is == 1, sees && (solved == 1 || block <= range.full_lo || block >= range.full_hi)};
 }
 
+//| if l.runs then
+//|   include "pairs/mask_run_lines.cu"
+//| else
 //| local all = (program.marks_by_b and "p.b" or "1") .. " * " .. heads .. " * lines"
 // A warp makes a word.
 extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_constant__ Params p) {
@@ -45,3 +64,4 @@ extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_con
     if (lane == 0) ((uint4 *)p.mask_lines)[job] = make_uint4(seen, maybe, edges, 0);
   }
 }
+//| end

@@ -21,6 +21,13 @@ end
 -- Whether elements of an array by query and key are brought.
 function places.plane(p, c) return not grained(p, c) and p.score.staged_mask.plane or nil end
 
+-- Whether tiles begin where what the mask reads of rows changes, and their keys likewise: pairs/mask_runs.cu. One value of a query is the
+-- one of a key, or nothing is seen.
+function places.runs(p, c)
+  if p.op ~= "forward" or not c.grid or not places.wanted(p, c) or grained(p, c) or p.score.marks_by_h then return false end
+  return p.score.staged_mask.equal and c.grid == 2 and c.o_path == 2 and c.cluster == 1
+end
+
 -- Columns { node =, type =, at = }, rows { node =, type = }, elements = where those of the first row begin, pitch of a row, words of bits,
 -- whole where blocks begin at words: at is in a stage. bytes: of a stage. brings: whether anything is.
 function places.of(p, c)
@@ -55,7 +62,10 @@ end
 -- The buffer of what a kernel before finds of 64 rows and 32 blocks of keys: pairs/mask_lines.cu.
 function places.lines(p, c)
   local of = (p.score.marks_by_b and "b " or "") .. (p.score.marks_by_h and "hq " or "")
-  return ("mask_lines int32 %ssq/64 sk/%d 4"):format(of, 32 * c.bc)
+  local words = ("sk/%d 4"):format(32 * c.bc)
+  if not places.runs(p, c) then return ("mask_lines int32 %ssq/64 %s"):format(of, words) end
+  local tiles = ("%s2 sq/%d"):format(of, c.br) -- at most twice as many as without
+  return ("mask_lines int32 %s %d %s, mask_tiles int32 %s 4, mask_runs int32 %ssq/32 2"):format(tiles, c.br // 64, words, tiles, of)
 end
 
 return places

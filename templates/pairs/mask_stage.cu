@@ -1,4 +1,4 @@
-//| needs "l.ahead? l.masks? l.o_in_q? l.reverses? l.wgs?"
+//| needs "l.ahead? l.masks? l.runs? l.o_in_q? l.reverses? l.wgs?"
 //| -- mask_stage: what is left of a score program's mask in a kernel that finds its parts in shared memory, of the layout l.masks.
 //|
 //| local loops = include "pairs/loops.cu"
@@ -49,12 +49,17 @@ struct TileBlocks {
 //|     local slot = l.reverses and ", int slot" or ""
   __device__ __forceinline__ TileBlocks(const Params &p, const Sequence &sequence, const Tile &where$(slot), int loaded_hi, int loaded_lo)
       : lo(loaded_lo >> 5), word((loaded_hi >> 5) + 1), some(0), seen(~0u), maybe(0), edges(0) {
-//|     if l.reverses then
+//|     if l.runs then
+    const int lane = (int)threadIdx.x % 32, own = $(l.reverses and "slot == 0 ? lane : WGS - 1 - lane" or "lane");
+    line = lane < WGS ? mask_line(p, sequence, where.number) + own * line_words(p) : nullptr;
+//|     elseif l.reverses then
     const int lane = (int)threadIdx.x % 32, row = where.row + 64 * (slot == 0 ? lane : WGS - 1 - lane);
 //|     else
     const int row = where.row + 64 * ((int)threadIdx.x % 32);
 //|     end
+//|     if not l.runs then
     line = (int)threadIdx.x % 32 < WGS && row < row_count(p, sequence) ? mask_line(p, sequence, where.head, row) : nullptr;
+//|     end
   }
   __device__ __forceinline__ int next() {
     while (some == 0) {
@@ -82,8 +87,13 @@ struct BlockEnds {
   int lo, hi;
 };
 __device__ __forceinline__ BlockEnds ends_of_lines(const Params &p, const Sequence &sequence, const Tile &where) {
+//|     if l.runs then
+  const int lane = threadIdx.x % 32, words = line_words(p), lines = WGS;
+  const uint4 *const from = mask_line(p, sequence, where.number);
+//|     else
   const int lane = threadIdx.x % 32, words = line_words(p), lines = min(line_count(p) - where.row / 64, WGS);
   const uint4 *const from = mask_line(p, sequence, where.head, where.row);
+//|     end
   BlockEnds ends = {0, -1};
 #pragma unroll 1
   for (int first = 0; first < words; first += 32) {
@@ -145,9 +155,17 @@ __device__ __forceinline__ bool mask_sees(const Params &p, const ScoreTile &t, i
 //|     for _, of in ipairs(l.masks.rows) do
 //|       local function value(of_row) return ("mask_row%d(p, scored, scored.h, %s)"):format(of.node, of_row) end
 $(of.type) r$(of.node)[2];
-//|       fetches = fetches .. ("r%d[0] = %s, r%d[1] = %s;"):format(of.node, value(row), of.node, value(row .. " + 8"))
+//|       fetches = fetches .. ("r%d[0] = %s, r%d[1] = %s;"):format(of.node, value(l.runs and "row" or row), of.node, value((l.runs and "row" or row) .. " + 8"))
 //|     end
+//|     if l.runs then
+auto find_rows = [&] {
+  int row = $(row);
+  asm volatile("" : "+r"(row));  // no address is made before the products are under way
+  $(fetches)
+};
+//|     else
 auto find_rows = [&] { $(fetches) };
+//|     end
 //|   end
 //|   -- Whether the staged conditions depend on values of rows and of keys alone.
 //|   local function by_values()

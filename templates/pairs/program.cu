@@ -1,4 +1,4 @@
-//| needs "c.pack? l.begins? l.masks? l.pack? l.reads_twice? l.relative? l.row_ends? l.staged? l.sums? l.tanh_by_fma? l.tma?"
+//| needs "c.pack? l.begins? l.masks? l.pack? l.reads_twice? l.relative? l.row_ends? l.runs? l.staged? l.sums? l.tanh_by_fma? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|
@@ -54,6 +54,9 @@ $(line)
 //|   pr.keeps_ends = pr.row_ends and l.row_ends -- which lie in shared memory
 //|   pr.ends_type, pr.ends_argument = pr.ends and ", const ScoreTile &scored" or "", pr.ends and ", scored" or ""
 //|   if pr.keeps_ends then pr.ends_type, pr.ends_argument = ", u32 ends", ", ends" end
+//|   -- Blocks of keys of a tile that begins with a run are counted from its first key, and so are ends that lie in shared memory.
+//|   pr.counts_from = l.runs and not pr.keeps_ends
+//|   if pr.counts_from then pr.ends_type, pr.ends_argument = ", int from", ", tiles.from(smem)" end
 //|   -- Whether gradients of scores take another factor on their way to the product.
 //|   pr.bends = has_score and p.op == "backward" and program.bends
 //|   -- Gradients: one number of key - query is all that a pair looks up. array: what it is read from.

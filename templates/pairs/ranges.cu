@@ -1,4 +1,4 @@
-//| needs "l.even_rows? l.parts? l.pieces? l.reverses? l.shared? l.split?"
+//| needs "l.even_rows? l.parts? l.pieces? l.reverses? l.runs? l.shared? l.split?"
 //| -- ranges: which blocks of keys rows see, which blocks of queries see keys, which rows of a sequence any pair uses. A function prints
 //| -- the one of its name, where a kernel needs it.
 //|
@@ -15,17 +15,22 @@ struct Range {
 };
 //|   if pr.walks then
 // head: the first of those that the rows are of.
-__device__ __forceinline__ Range key_range(const Params &p, const Sequence &sequence, int head, int first_row, int last_row) {
+//|   local of_from, from = l.runs and ", int from = 0" or "", l.runs and " - from" or ""
+//|   local function above(x) return l.runs and "max(" .. x .. " - from, 0)" or x end
+//|   if l.runs then
+// Blocks of keys are counted from key `from` on, before which no row sees any.
+//|   end
+__device__ __forceinline__ Range key_range(const Params &p, const Sequence &sequence, int head, int first_row, int last_row$(of_from)) {
   const int i0 = query_of(p, first_row), i1 = query_of(p, last_row), last = max(sequence.sq() - 1, 0);
   const MaskBounds seen = mask_bounds(p, score_tile(p, sequence, head), head, $(pr.last_head("head")), min(i0, last), min(i1, last));
   Range r;
   r.key_lo = max(first_key(sequence, i0), seen.lo);
   r.key_hi = min(last_key(sequence, i1), seen.hi);
-  r.block_lo = r.key_lo / BC;
-  r.block_hi = r.key_hi < r.key_lo ? r.block_lo - 1 : r.key_hi / BC;
+  r.block_lo = $(above("r.key_lo")) / BC;
+  r.block_hi = r.key_hi < r.key_lo ? r.block_lo - 1 : $(above("r.key_hi")) / BC;
 //|   if pr.scans then
   // What the launch's mask leaves to every row: blocks are asked what the program's does.
-  const int all_lo = first_key(sequence, i1), all_hi = last_key(sequence, i0);
+  const int all_lo = $(above("first_key(sequence, i1)")), all_hi = last_key(sequence, i0)$(from);
 //|   else
   // What every row sees.
   const int all_lo = max(first_key(sequence, i1), seen.full_lo), all_hi = min(last_key(sequence, i0), seen.full_hi);

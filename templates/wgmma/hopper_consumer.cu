@@ -1,6 +1,6 @@
 //| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.cuts? l.fades? l.grouped? l.held? l.o_in_q"
-//| needs "l.once? l.one_text? l.parts? l.passes_once l.pingpong l.q_lent l.reads_twice? l.relative l.reverses? l.rows_show? l.skip_late"
-//| needs "l.split? l.staged? l.tanh_by_fma?"
+//| needs "l.once? l.one_text? l.parts? l.passes_once l.pingpong l.q_lent l.reads_twice? l.relative l.reverses? l.rows_show? l.runs?"
+//| needs "l.skip_late l.split? l.staged? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local of_slot = l.reverses and ", tiles.slot.at" or ""
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
@@ -100,11 +100,17 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if p.has_lengths then
     const Sequence sequence = tiles.sequence(p, smem);
 //| end
+//| if l.runs then
+    const int upto = tiles.upto(smem);
+//| end
     where = tiles.again(p, smem);
 //| if l.reverses then
     const int slot = tiles.slot.at;
 //| end
     tiles.done(smem, true);
+//| if l.runs then
+    where.upto = upto;
+//| end
 //| if l.split and not p.has_lengths then
     const Sequence sequence = sequence_of(p, where.batch);
 //| end
@@ -197,7 +203,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     auto find_ends = [&] {
       int row = wg_row + warp_row + g;
       asm volatile("" : "+r"(row));  // found where this stands, while the first products are on their way
-      keep_ends(p, sequence, scored, row, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8);
+      keep_ends(p, sequence, scored, row, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8$(l.runs and ", tiles.from(smem)" or ""));
     };
 //|   else
     auto find_ends = [&] { keep_ends(p, sequence, scored, wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8); };

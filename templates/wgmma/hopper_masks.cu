@@ -1,4 +1,4 @@
-//| needs "l.masks l.reverses?"
+//| needs "l.masks l.reverses? l.runs?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local masks, slot = l.masks, l.reverses and ", tiles.slot.at" or ""
 // ---- what the score program's mask reads of a block of keys that may not be whole: a warp of the producer brings it ----
@@ -21,7 +21,7 @@ __device__ __forceinline__ u32 load_shared_u16(u32 from) {
   return x;
 }
 //| end
-//| pr.mask_parts()
+//| if not l.runs then pr.mask_parts() end
 //| if masks.plane then
 //|   local operand, last = masks.lookup.operand, masks.lookup.rank - 1
 //|   local stride, extent = ("p.score%d_stride[%d]"):format(operand, last), ("(int)p.score%d_extent[%d]"):format(operand, last)
@@ -112,7 +112,13 @@ __device__ __forceinline__ void produce_masks(const Params &p, u32 smem, int lan
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = sequence_of(p, where.batch);
+//| if l.runs then
+    where.number = tiles.number(smem);
+//| end
     TileBlocks blocks(p, sequence, where$(slot), keys.loaded_hi, keys.loaded_lo);
+//| if l.runs then
+    const int from = tiles.from(smem);
+//| end
 //| for _, row in ipairs(masks.rows) do
     {  // what the rows' threads read lies in the L1 by then: one element of each sector of 32 bytes
       const int row = min(where.row + 8 * lane, sequence.sq() - 1);
@@ -126,7 +132,7 @@ __device__ __forceinline__ void produce_masks(const Params &p, u32 smem, int lan
       if (code < 0) break;
       if ((code & CODE_STAGED) == 0) continue;
       const ScoreTile scored = score_tile(p, sequence, where.head);
-      const int key = (code >> CODE_BLOCK) * BC;
+      const int key = $(l.runs and "from + " or "")(code >> CODE_BLOCK) * BC;
 //| for _, column in ipairs(masks.columns) do
       $(column.type) v$(column.node)[(BC + 31) / 32];
 #pragma unroll

@@ -1,4 +1,4 @@
-//| needs "c.cluster l.apart? l.draw_barriers? l.halves? l.near? l.persistent l.pingpong_softmax l.reverses? l.shared? l.split? l.v_in_k?"
+//| needs "c.cluster l.runs? l.apart? l.draw_barriers? l.halves? l.near? l.persistent l.pingpong_softmax l.reverses? l.shared? l.split? l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| if p.has_lengths then
 //|   local q = l.split and "a warp" or "a thread"
@@ -39,11 +39,17 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = $(sequence);
+//|   if l.runs then
+    where.number = tiles.number(smem);
+//|   end
 //|   if pr.masks then
     TileBlocks blocks(p, sequence, where$(l.reverses and ", tiles.slot.at" or ""), keys.loaded_hi, keys.loaded_lo);
 //|   else
 //| indented(4, pr.begin_published, true)
     TileBlocks blocks(keys.loaded_hi, keys.loaded_lo);
+//|   end
+//|   if l.runs then
+    const int from = tiles.from(smem);
 //|   end
     // V of a block is needed when K of the next has been. The last block is told beside K: the one after it is found before.
     int before = -1, code = -1, after;
@@ -68,7 +74,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
 #pragma unroll
           for (int box = 0; box < BOXES; box++)
             load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX,
-                      sequence.map_key((code >> CODE_BLOCK) * BC), where.kv_head, sequence.$(batch_k)());
+                      sequence.map_key($(l.runs and "from + " or "")(code >> CODE_BLOCK) * BC), where.kv_head, sequence.$(batch_k)());
           if (tells) mbarrier_arrive(tile_loaded(smem));
         }
         k.next();
@@ -82,7 +88,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
           mbarrier_expect($(v_full), V_TILE);
 #pragma unroll
           for (int box = 0; box < BOXES_V; box++)
-            load_keys(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, $(v_full), box * BOX, sequence.map_key((before >> CODE_BLOCK) * BC),
+            load_keys(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, $(v_full), box * BOX, sequence.map_key($(l.runs and "from + " or "")(before >> CODE_BLOCK) * BC),
                       where.kv_head, sequence.$(batch_k)());
         }
         v.next();

@@ -1,4 +1,4 @@
-//| needs "c.rescale l.even_rows? l.most? l.near? l.pack? l.rows_show? l.sums? l.sums_show?"
+//| needs "c.rescale l.runs? l.even_rows? l.most? l.near? l.pack? l.rows_show? l.sums? l.sums_show?"
 //| local no = l.near and "NO_OWN" or "NO"  -- registers of O that are stored
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
@@ -26,7 +26,7 @@ __device__ __forceinline__ void store_lse(const Params &p, const Tile &where, co
   if (p.lse != nullptr && t == 0 && row < $(end_of_rows))
     p.lse[sequence.lse(at.head, at.query)] = $(pr.log_sum_exp("state", "l", "z", scale, log2_scale));
 //| else
-  if (p.lse != nullptr && t == 0 && row < sequence.sq())
+  if (p.lse != nullptr && t == 0 && row < $(l.runs and "where.upto" or "sequence.sq()"))
     p.lse[sequence.lse(where.head, row)] = $(pr.log_sum_exp("state", "l", "z", scale, log2_scale));
 //| end
 }

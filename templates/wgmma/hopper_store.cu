@@ -1,5 +1,5 @@
-//| needs "c.o_path c.rescale l.even_rows? l.most? l.near? l.once? l.pack? l.rows_show? l.shared? l.sums?"
-//| needs "l.one_text? l.sums_show? l.warp_stores?"
+//| needs "c.o_path c.rescale l.even_rows? l.most? l.near? l.once? l.one_text? l.pack? l.rows_show? l.runs? l.shared? l.sums?"
+//| needs "l.sums_show? l.warp_stores?"
 //| local far, of_far = l.rows_show and "" or ", far", l.rows_show and "" or ", bool far"
 //| local returns = l.once and "u32" or "void"  -- which rows are computed again
 //| local no = l.near and "NO_OWN" or "NO"  -- registers of O that are stored
@@ -232,7 +232,21 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   fence_async();
   named_wait(8 + wg, 128);
 //|   end
-//|   if l.once then
+//|   if l.runs then
+  // A box would write rows of the next tile too. By a vote, and as often for all lanes: addresses of products stay in uniform registers.
+  const int own = where.upto - first;
+  if (__any_sync(~0u, own < 16)) {
+    __syncwarp();
+#pragma unroll 1
+    for (int n = 0; n < 16 * (DV / 8); n += 32) {
+      const int i = n + lane, r = warp_row + i / (DV / 8), block = i % (DV / 8);
+      const int swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
+      const uint4 x = load_shared_x4(tile + block * 8 / BOX * 64 * ROW + r * ROW + (block % (BOX / 8) ^ swizzle) * 16);
+      if (i / (DV / 8) < own)
+        *(uint4 *)((output *)p.o + sequence.o() + (row + r) * p.o_ss + where.head * p.o_sh + block * 8) = x;
+    }
+  } else if (lane == 0) {
+//|   elseif l.once then
   if (row + 64 > sequence.sq()) {
 #pragma unroll 1
     for (int i = threadIdx.x % 128; i < (sequence.sq() - row) * (DV / 8); i += 128) {
@@ -257,6 +271,9 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   u32 again = 0;
   if (__builtin_expect(__any_sync(~0u, any), 0)) {
     again = rows_again(sequence, state, $(l.sums_show and "spoilt, first + lane / 4" or "o, first + lane / 4, " .. pr.unit_log2));
+//|     if l.runs then  -- others are rows of another tile
+    again &= (first + lane / 4 < where.upto ? 1u : 0u) | (first + lane / 4 + 8 < where.upto ? 2u : 0u);
+//|     end
 //|     if l.warp_stores then
     if (__any_sync(~0u, again != 0)) {
       if (lane == 0) tma_wait();

@@ -1,5 +1,5 @@
 //| needs "c.cluster c.grid l.ahead l.merges? l.near? l.parts? l.persistent l.pieces? l.published l.ranges l.shared? l.slot l.slots"
-//| needs "l.draw_barriers? l.reverses? l.split? l.walks?"
+//| needs "l.draw_barriers? l.runs? l.reverses? l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
@@ -68,7 +68,9 @@ __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
     const uint4 part = load_shared_x4(tile_slot(smem, slot.at) + $(l.ranges - 16));
     return {(int)published.x, (int)published.y, (int)published.z, (int)published.w, (int)part.x, (int)part.y, (int)part.z};
 //|     else
-//|       if l.pieces then
+//|       if l.runs then
+    return {(int)published.x, (int)published.y, (int)published.z, (int)published.w, 0, 0};
+//|       elseif l.pieces then
     return {(int)published.x & ~63, (int)published.y, (int)published.z, (int)published.w, (int)published.x & 63};
 //|       else
     return {(int)published.x, (int)published.y, (int)published.z, (int)published.w};
@@ -86,6 +88,12 @@ __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
     if (there) keys = after.keys(p, smem, wg);
     return there;
   }
+//|     end
+//|     if l.runs then
+  // Where the tile's rows end; the first key of its block 0; its number among those of a sequence.
+  __device__ __forceinline__ int upto(u32 smem) const { return (int)load_shared(tile_slot(smem, slot.at) + $(l.slot - 16)); }
+  __device__ __forceinline__ int from(u32 smem) const { return (int)load_shared(tile_slot(smem, slot.at) + $(l.slot - 12)); }
+  __device__ __forceinline__ int number(u32 smem) const { return (int)load_shared(tile_slot(smem, slot.at) + $(l.slot - 8)); }
 //|     end
 //|     if p.has_lengths then
   // And its sequence.
@@ -164,7 +172,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
   auto publish = [&](Tile where) {
     where.part = (int)cluster_rank(), where.parts = CLUSTER;
 //|   else
-  auto publish = [&](const Tile &where) {
+  auto publish = [&](const Tile &where$(l.runs and ", int from" or "")) {
 //|   end
     const u32 to = tile_slot(smem, slot.at);
 //|   local early = l.split and p.has_lengths or l.walks  -- registers are few where ranges are found
@@ -203,7 +211,12 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
     if (where.row >= 0) {
       const BlockEnds ends = ends_of_lines(p, sequence_of(p, where.batch), where);
       $(wait)
-      if (lane == 0) store_shared(to + $(l.ranges), make_uint4(ends.hi, ends.lo, 0, 0));
+      if (lane == 0) {
+        store_shared(to + $(l.ranges), make_uint4(ends.hi, ends.lo, 0, 0));
+//|     if l.runs then
+        store_shared(to + $(l.slot - 16), make_uint4(where.upto, from, where.number, 0));
+//|     end
+      }
     }
 //|   elseif l.published then
     if (where.row >= 0$(some)) {
@@ -254,6 +267,13 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
   grid_wait();
   const Parts parts = parts_of_launch(p);
 //|   end
+//|   if l.runs then
+//|     total = "total"
+  // As many for each head as the sequence with the most tiles has.
+  int most = 0;
+  for (int i = lane; i < $(p.score.marks_by_b and "p.b" or "1"); i += 32) most = max(most, run_tiles(p, i));
+  const int total = (int)__reduce_max_sync(~0u, most) * $(wk.heads(false)) * p.b;
+//|   end
 //|   local way = wk.ways[c.grid]
 //|   if p.has_lengths and way == "rounds" then
   // The next is found while the keys of the one before are loaded.
@@ -282,12 +302,21 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
       wait_loaded();
     }
 //|       else
+//|         if l.runs then
+    int from = 0;
+    const Tile next = tile_of(p, tile, from);
+    if (next.row >= 0) {
+      publish(next, from);
+      wait_loaded();
+    }
+//|         else
     publish($(tile));
     wait_loaded();
+//|         end
 //|       end
 //|     end)
 //|   end
   grid_over();
-  publish({-1, 0, 0, 0$(l.pieces and ", 0" or "")});
+  publish({-1, 0, 0, 0$(l.pieces and ", 0" or l.runs and ", 0, 0" or "")}$(l.runs and ", 0" or ""));
 }
 //| end

@@ -1,4 +1,4 @@
-//| needs "c.pack? c.sections? l.even_rows? l.pack? l.parts? l.pieces? l.shared? l.split? l.walks?"
+//| needs "c.pack? c.sections? l.runs? l.even_rows? l.pack? l.parts? l.pieces? l.shared? l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local packed = (c.pack or l.pack) == 1  -- a tile has rows of all heads of a group
@@ -23,6 +23,8 @@ struct Tile {
   __device__ __forceinline__ bool is_walked() const { return number < 0; }
 //| elseif l.parts then
   int number, part, parts;  // its number among all tiles; which of how many parts of its keys
+//| elseif l.runs then
+  int upto, number;  // where its rows end; its number among those of a sequence
 //| elseif l.pieces then
   int warpgroups;  // that have rows of it, the first ones
 //| end
@@ -38,7 +40,12 @@ struct Tile {
 __device__ __forceinline__ int rows_of_tile(int rows, int tiles) { return (rows + tiles - 1) / tiles; }
 __device__ __forceinline__ int rows_of_tile(const Params &p) { return rows_of_tile(p.sq * p.group, p.tiles); }
 //|   end
+//| if l.runs then
+// from: its first key.
+__device__ __forceinline__ Tile tile_of(const Params &p, int index, int &from) {
+//| else
 __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
+//| end
   const int heads = $(wk.heads(packed));
 //| if by_head then
   const int at = index / p.tiles, tile = index - at * p.tiles;
@@ -53,7 +60,7 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
 //| else
   const int widest = p.section;
 //| end
-  const int per_section = p.tiles * widest;
+  const int per_section = $(l.runs and "2 * " or "")p.tiles * widest;
   const int section = index / per_section, rest = index % per_section;
   const int width = min(widest, total - section * widest);  // the last section may be narrower
   const int tile = rest / width, at = section * widest + rest % width;
@@ -61,7 +68,8 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
   Tile w;
 //| local high = l.even_rows and "rows_of_tile(p)" or "BR"
 //| -- The first of a tile's keys are those beside its diagonal: of rows from the last on they lie in the L2 already.
-//| if not pr.right and not (pr.walks and not l.split) then
+//| if l.runs then
+//| elseif not pr.right and not (pr.walks and not l.split) then
   w.row = tile * $(high);
 //| else
   w.row = (p.tiles - 1 - tile) * $(high);
@@ -77,6 +85,11 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
 //| end
 //| if l.pieces then
   w.warpgroups = WGS;
+//| end
+//| if l.runs then
+  // A sequence may have fewer tiles than another: its last numbers are none.
+  const RunTile of = run_tile(p, (int)w.batch, tile);
+  w.number = tile, w.row = of.row, w.upto = of.upto, from = of.from;
 //| end
   return w;
 }

@@ -13,6 +13,7 @@
 #define ELEMENTS_MOST ((int64_t)1 << 26)
 #define ANY_EXTENT 17 /* where the program leaves it to the launch */
 #define INTEGERS 16   /* that arrays hold: 0 and on */
+#define DOCUMENTS 3   /* numbers that rise, of an array that holds such */
 
 /* What lies at an index in memory, as the kernels read it. */
 static double load(fa_score_element e, const unsigned char *at, int64_t last)
@@ -84,8 +85,12 @@ static void store(const fa_score_operands *o, int k, const int64_t *index, doubl
     }
 }
 
-static double draw(const fa_score_operands *o, int k, fa_random *r)
+/* rises: as numbers of documents do, by the last index. */
+static double draw(const fa_score_operands *o, int k, const int64_t *index, bool rises, fa_random *r)
 {
+    int last = o->program->ir.operand[k].rank - 1;
+    if (rises)
+        return (double)(index[last] * DOCUMENTS / o->data.extent[k][last]);
     return o->program->ir.operand[k].type == FA_SCORE_F32 ? (double)fa_random_normal(r) / 2 : fa_random_below(r, INTEGERS);
 }
 
@@ -127,8 +132,10 @@ static fa_status fill(fa_score_operands *o, int k, fa_random *r, bool strided)
     if (!o->array[k].image)
         return fa_fail(FA_NOMEM, "no memory for %zu bytes of %s", o->array[k].bytes, operand->name);
     memset(o->array[k].image, 0xff, o->array[k].bytes);
+    bool words = operand->element == FA_SCORE_ELEMENT_I32 || operand->element == FA_SCORE_ELEMENT_I64;
+    bool rises = words && fa_random_below(r, 2) > 0;
     for (; elements > 0; elements--) {
-        store(o, k, index, draw(o, k, r));
+        store(o, k, index, draw(o, k, index, rises, r));
         advance(o, k, index);
     }
     return FA_OK;

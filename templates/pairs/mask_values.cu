@@ -1,0 +1,22 @@
+//| needs "l.masks"
+//| local pr = include("pairs/pairs.lua").of(p, l)
+//| local masks, program = l.masks, p.score
+//| local row, column = masks.rows[1].node, masks.columns[1].node
+//| local places, of_place = program.marks_by_b and "p.b" or "1", program.marks_by_b and "job / words" or "0"
+// ---- where what the mask reads of rows changes ----
+//| pr.mask_parts()
+// Of 32 rows: x, those with another value than the row before has; y, those by whose value nothing can be told: a row's value is not that
+// of the key with its number, or it is less than the row before has. Where none is told so, rows from one change to the next see none of the
+// keys before them, and after the next change none.
+__device__ __forceinline__ void find_runs(const Params &p, int warp, int warps, int lane) {
+  const int words = (p.sq + 31) / 32, jobs = $(places) * words;
+  for (int job = (warp + warps / 2) % warps; job < jobs; job += warps) {
+    const Sequence sequence = sequence_of(p, $(of_place));
+    const ScoreTile t = score_tile(p, sequence, 0);
+    const int i = job % words * 32 + lane, last = max(sequence.sq() - 1, 0);
+    const $(masks.rows[1].type) value = mask_row$(row)(p, t, 0, min(i, last)), before = mask_row$(row)(p, t, 0, min(max(i - 1, 0), last));
+    const bool same = value == mask_column$(column)(p, t, i), inside = i < sequence.sq();
+    const u32 changes = __ballot_sync(~0u, inside && value != before), wrong = __ballot_sync(~0u, inside && !(same && before <= value));
+    if (lane == 0) ((uint2 *)p.mask_runs)[job] = make_uint2(changes, wrong);
+  }
+}
