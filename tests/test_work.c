@@ -21,7 +21,7 @@ static const struct {
     { "a tile that a later step goes on with", "p[.]tiles_open", 16, 0, "  ((int4 *)p.tiles_open)[n] = make_int4(0, 0, 0, 0);" },
     { "the last of those that count", "count[(][(]u32 [*][)].* == ", 1, 0,
       "  last = count((u32 *)p.workspace + tile, (u32)n - 1) == (u32)n - 1;" },
-    { "where parts lie", "p[.]part_(o|state)", 21, 0, "  float4 *const part_o = (float4 *)p.part_o;" },
+    { "where parts lie", "p[.]part_(o|state)", 23, 0, "  float4 *const part_o = (float4 *)p.part_o;" },
     { "parts of a row under way", "load_part[(]part_(o|state) [+]", 4, 0, "      x[k] = load_part(part_o + from * (COLS / 4) + four);" },
     { "where a row of a part lies", "= part_row[(]", 2, 0, "      const long long at = part_row(where, first + row);" },
     { "O out of the sum of parts", "[.]o[.]x [*] inverse", 1, 0, "  to[0] = sum.o.x * inverse;" },

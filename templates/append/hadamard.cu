@@ -1,3 +1,4 @@
+//| needs "l.dealt?"
 //| function transforms(of_v) return of_v and p.has_hadamard_v or not of_v and p.has_hadamard_k end
 //| if p.has_hadamard_k or p.has_hadamard_v then
 // Of columns so many pieces apart, which are in the same place of their lanes, the bit that tells their lanes apart; 0: they are one lane's,

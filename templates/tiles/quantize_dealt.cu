@@ -1,4 +1,3 @@
-//| needs "l.vec"
 //| -- Blocks of 32 elements of which two lanes have two pieces each, half a block apart. dealt_quantizer(f) prints what a format needs that is
 //| -- a scale and one number a code. undone_by() and what is above it: of quantize.cu.
 // Eight bytes of codes to a block that begins, as it is the first or the second of two, two bytes before whole words or with one.

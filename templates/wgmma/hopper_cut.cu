@@ -1,4 +1,4 @@
-//| needs "c.exp l.cuts l.held? l.most? l.one_text? l.sums?"
+//| needs "c.exp l.cuts l.most? l.one_text? l.sums?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local relative = l.cuts == "tanh" or l.cuts == "besides" or l.cuts == "slopes"
 //| local scores = (l.cuts == "tanh" or l.one_text) and "(&tops)[2]" or "(&s)[NS]"

@@ -1,4 +1,4 @@
-//| needs "l.besides? l.cuts? l.fades? l.held? l.one_text? l.relative l.runs?"
+//| needs "l.besides? l.cuts? l.fades? l.held? l.one_text? l.relative l.runs? l.staged?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the mask, between S and the row maxima ----
 // How many of the columns 8n and 8n + 1 lie below x, no more than 0 where x is: a thread holds these of a row.
