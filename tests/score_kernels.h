@@ -246,7 +246,10 @@ static const score_kernel score_kernels[] = {
     { "wgmma_cap_small", CAP, "bf16,d=64" WINDOW, /* most blocks have products for which tanh is a polynomial, some have not */
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"),
       true, 0, 0, 150, 300, 2, 2e-4 },
-    { "wgmma_cap_sink_small", CAP_SINK, "bf16,d=64" CAUSAL, /* the same where maxima are looked for */
+    { "wgmma_cap_sink_small", CAP_SINK, "fp16,d=64" CAUSAL, /* the same where maxima are looked for */
+      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"),
+      true, 0, 0, 150, 300, 2, 2e-4 },
+    { "wgmma_cap_sink_most", CAP_SINK, "bf16,d=64" CAUSAL, /* and where no score is far above a row's m */
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"),
       true, 0, 0, 150, 300, 2, 2e-4 },
     { "wgmma_far_steady", T5_DECODER, "bf16,d=64" CAUSAL,

@@ -20,9 +20,9 @@ return function(p, c, l)
   l.fades_soon = l.fades and p.d + p.dv >= 256
   -- Elements of 16 bits for each pair, of the program's only array, are read while products are on their way.
   local tile = l.staged and #l.staged.lines == 0 and #l.staged.tiles == 1 and l.staged.tiles[1]
-  -- Scores are at most so many units: a row whose m is not far below keeps it. P in fp16 could not follow, nor can a sink, or parts.
+  -- Scores are at most so many units: a row whose m is not far below keeps it. P in fp16 could not follow, nor can parts.
   local plain = p.dtype == "bf16" and not p.has_lengths and not c.parts and not p.score.has_sink
-  l.most = l.relative and plain and p.score.most
+  l.most = l.relative and p.dtype == "bf16" and not p.has_lengths and not c.parts and p.score.most
   -- The tanh that scores are is a polynomial where all products of a warp's block are small, and half of its exponentials are early. Beside
   -- scores of a tile that is begun under the end of another, products would be waited for one by one. Above d = 128 it loses.
   l.tanh_by_fma = l.relative and p.score.tanh_of and not p.score.has_mask and not p.has_lengths and not c.parts and l.interleaved
