@@ -59,7 +59,7 @@ POINTS = (
     ("last P V", EPILOGUE, "        wgmma_wait<1>(o);\n#"),
     ("stored", EPILOGUE, "#        hold_order(0, q_full(smem, q.at, wg), q.parity);\n"),
     ("next S", EPILOGUE, "        wgmma_wait<0>(s);\n#        release_k();\n        continue;\n"),
-    ("P V alone", EPILOGUE, "      wgmma_wait<0>(o);\n#"),
+    ("P V alone", EPILOGUE, '      wgmma_wait<0>($(l.waits_bare and "" or "o"));\n#'),
     ("stored alone", CONSUMER, "    store(o, state$(l.o_in_q and \", keys.loaded_hi >= keys.loaded_lo\" or \"\"));\n#"),
 )
 WRITER = """struct Trace {
