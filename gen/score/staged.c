@@ -148,6 +148,7 @@ static void reach_outside(const fa_score_ir *ir, int node, int plane, bool reach
         reach_outside(ir, ir->node[node].arg[k], plane, reached);
 }
 
+/* Whether what is left for pairs is one equality, of the one value by key and the one by query. */
 static bool is_equal(const fa_score_staged *s, const fa_score_tiles *t, const fa_score_conditions *c)
 {
     if (c->rest != 1 || s->columns != 1 || s->rows != 1 || s->plane >= 0)

@@ -1,8 +1,8 @@
 //| needs "l.dealt?"
 //| function transforms(of_v) return of_v and p.has_hadamard_v or not of_v and p.has_hadamard_k end
 //| if p.has_hadamard_k or p.has_hadamard_v then
-// Of columns so many pieces apart, which are in the same place of their lanes, the bit that tells their lanes apart; 0: they are one lane's,
-// as its pieces that apart_in_lane() tells apart.
+// Two columns so many pieces apart lie in lanes whose numbers differ by this bit; 0: in one lane, in pieces whose numbers differ by the bit
+// of apart_in_lane().
 //|   if l.dealt then
 constexpr __device__ int apart_in_team(int pieces) { return pieces == 1 ? 1 : pieces >= 4 && pieces < 2 * LANES ? pieces / 2 : 0; }
 constexpr __device__ int apart_in_lane(int pieces) { return pieces == 2 ? 1 : 2; }

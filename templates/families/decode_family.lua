@@ -474,8 +474,8 @@ function decode.least_keys(p) return p.b * p.hkv * p.sk * row_bytes(p) <= 4e6 en
 -- keys, or where no block has parts of two tiles, so that all walk in step, and worst elsewhere. 40 races of e4m3 and s8 on an H200.
 local BOXES_SHORT, BOXES_LONG = { [1] = 1.1, [2] = 0.89, [4] = 0.87, [8] = 0.9 }, { [1] = 1.04, [2] = 1.02, [4] = 0.985, [8] = 1 }
 local BOXES_KEPT, BOXES_IN_STEP = 0.84, 0.955
--- Rows of all heads of a token by boxes, in blocks: by the number of heads; of 16 rows, which one shape was raced with. 22 races of q8_0 and
--- q4_0 on an H200, beside the prices of rows that warps copy, which are some 10 % below their times.
+-- Rows of all heads of a token by boxes, in blocks: by the number of heads; of 16 rows, which one shape was raced with. 22 races of q8_0
+-- and q4_0 on an H200, beside the prices of rows that warps copy, which are some 10 % below their times.
 local TOGETHER_SHORT, TOGETHER_LONG = { [2] = 1.05, [4] = 0.83, [8] = 0.81 }, { [2] = 1.1, [4] = 0.89, [8] = 0.87 }
 local TOGETHER_MANY = 0.68
 -- 16 rows of one head of them by copies, there.

@@ -335,8 +335,8 @@ return masked {
       l.cuts = l.joins and "joins" or l.besides and "besides" or l.tanh_by_fma and "tanh" or not makes and "plain" or l.held and "held"
         or l.relative and p.score.slopes and "slopes" or "scores"
     end
-    -- What a program adds by a tile alone leaves hidden pairs hidden: where its elements are held, whole blocks and others have one text but
-    -- for masks and maxima. At d = 64 to 112 that was raced and slower (docs/experiments.md).
+    -- What a program adds by a tile alone leaves hidden pairs hidden: where its elements are held, whole blocks and others have one text
+    -- but for masks and maxima. At d = 64 to 112 that was raced and slower (docs/experiments.md).
     l.one_text = l.cuts == "held" and c.cluster == 1 and c.o_path ~= 1 and p.score.adds == l.staged.tiles[1].node
       and not p.score.has_mask or false
     -- Fences before products list O and P but where machine code is the same without: a list is 1 to 3 % of what compiling takes.
@@ -350,8 +350,8 @@ return masked {
     l.rows_show = l.sums or l.most
     -- Asked where O is made ready for its store.
     l.sums_show = (l.sums or l.most) and (c.o_path == 2 and (not p.has_lengths or l.once) or l.one_text)
-    -- A wait for P V lists O, so that nothing of it is read before: a list is a percent of what compiling takes. Here all that reads O waits
-    -- for shuffles that come after, or stores it.
+    -- A wait for P V lists O, so that nothing of it is read before: a list is a percent of what compiling takes. Here all that reads O
+    -- waits for shuffles that come after, or stores it.
     l.waits_bare = l.cuts == "plain" and l.sums_show and not p.has_lengths
     return l
   end,

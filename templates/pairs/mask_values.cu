@@ -5,9 +5,9 @@
 //| local places, of_place = program.marks_by_b and "p.b" or "1", program.marks_by_b and "job / words" or "0"
 // ---- where what the mask reads of rows changes ----
 //| pr.mask_parts()
-// Of 32 rows: x, those with another value than the row before has; y, those by whose value nothing can be told: a row's value is not that
-// of the key with its number, or it is less than the row before has. Where none is told so, rows from one change to the next see none of the
-// keys before them, and after the next change none.
+// A word has a bit for each of 32 rows. x: the row's value is not the value of the row before. y: the row's value is not that of the key
+// with the same number, or less than that of the row before. Where y is 0 for all rows, those from one change to the next see keys from that one
+// change to the next alone.
 __device__ __forceinline__ void find_runs(const Params &p, int warp, int warps, int lane) {
   const int words = (p.sq + 31) / 32, jobs = $(places) * words;
   for (int job = (warp + warps / 2) % warps; job < jobs; job += warps) {

@@ -1,5 +1,5 @@
-//| -- Blocks of 32 elements of which two lanes have two pieces each, half a block apart. dealt_quantizer(f) prints what a format needs that is
-//| -- a scale and one number a code. undone_by() and what is above it: of quantize.cu.
+//| -- Blocks of 32 elements of which two lanes have two pieces each, half a block apart. dealt_quantizer(f) prints what a format needs that
+//| -- is a scale and one number a code. undone_by() and what is above it: of quantize.cu.
 // Eight bytes of codes to a block that begins, as it is the first or the second of two, two bytes before whole words or with one.
 __device__ __forceinline__ void store_eight(unsigned char *to, u32 low, u32 high, bool second) {
   *(u32 *)(to + (second ? 4 : 2)) = __byte_perm(low, high, second ? 0x7654 : 0x5432);
@@ -89,12 +89,14 @@ __device__ __forceinline__ void quantize_$(f.name)(Codes &to, const float (&x)[V
     to.scale = as_half(d);
   } else {
     const bool nan = far != far;
-    const Undone undone = undone_by($(by_power and ("__fmul_rn(most, %s)"):format(f32(1 / over)) or ("__fdiv_rn(most, %d.f)"):format(over)), nan);
+//|   local d = by_power and ("__fmul_rn(most, %s)"):format(f32(1 / over)) or ("__fdiv_rn(most, %d.f)"):format(over)
+    const Undone undone = undone_by($(d), nan);
     codes_of(undone.by, undone.clamped);
     to.scale = nan ? 0x7fff : as_half(undone.d);
+//|   local zeros = signed and "0" or ("0x%08x"):format(f.zero * 0x11111111)
     if (undone.by == 0.f)
 #pragma unroll
-      for (int i = 0; i < 2 * CODE_WORDS; i++) to.word[i / CODE_WORDS][i % CODE_WORDS] = $(signed and "0" or ("0x%08x"):format(f.zero * 0x11111111));
+      for (int i = 0; i < 2 * CODE_WORDS; i++) to.word[i / CODE_WORDS][i % CODE_WORDS] = $(zeros);
   }
 }
 // To where the codes of the first piece lie.

@@ -9,7 +9,8 @@ __device__ __forceinline__ u32 bits_below(int n) { return n >= 32 ? ~0u : n > 0 
 //| if pr.keeps_ends then
 // Where what a tile's rows see begins and ends is found once, and where few other registers are in use.
 // row: this thread's first, of the sequence; to: of the warp's first.$(l.runs and " They are counted from key `first` on." or "")
-__device__ __forceinline__ void keep_ends(const Params &p, const Sequence &sequence, const ScoreTile &scored, int row, u32 to$(l.runs and ", int first" or "")) {
+//| local of_first = l.runs and ", int first" or ""
+__device__ __forceinline__ void keep_ends(const Params &p, const Sequence &sequence, const ScoreTile &scored, int row, u32 to$(of_first)) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
 //|   indented(2, pr.keep_ends, "to")
 }

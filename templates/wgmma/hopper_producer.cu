@@ -1,4 +1,6 @@
-//| needs "c.cluster l.runs? l.apart? l.draw_barriers? l.halves? l.near? l.persistent l.pingpong_softmax l.reverses? l.shared? l.split? l.v_in_k?"
+//| needs "c.cluster l.apart? l.draw_barriers? l.halves? l.near? l.persistent l.pingpong_softmax l.reverses? l.runs? l.shared?"
+//| needs "l.split? l.v_in_k?"
+//| local from = l.runs and "from + " or ""
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| if p.has_lengths then
 //|   local q = l.split and "a warp" or "a thread"
@@ -74,7 +76,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
 #pragma unroll
           for (int box = 0; box < BOXES; box++)
             load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX,
-                      sequence.map_key($(l.runs and "from + " or "")(code >> CODE_BLOCK) * BC), where.kv_head, sequence.$(batch_k)());
+                      sequence.map_key($(from)(code >> CODE_BLOCK) * BC), where.kv_head, sequence.$(batch_k)());
           if (tells) mbarrier_arrive(tile_loaded(smem));
         }
         k.next();
@@ -88,7 +90,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
           mbarrier_expect($(v_full), V_TILE);
 #pragma unroll
           for (int box = 0; box < BOXES_V; box++)
-            load_keys(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, $(v_full), box * BOX, sequence.map_key($(l.runs and "from + " or "")(before >> CODE_BLOCK) * BC),
+            load_keys(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, $(v_full), box * BOX, sequence.map_key($(from)(before >> CODE_BLOCK) * BC),
                       where.kv_head, sequence.$(batch_k)());
         }
         v.next();

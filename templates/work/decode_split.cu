@@ -161,7 +161,8 @@ __device__ __forceinline__ void choose_stream(const Params &p, Split &s) {
   s.streams = s.walk.streams = streams_of(p);
   s.stream = (int)$(wk.block) - s.index() * s.streams;
   s.shares = (int)$(wk.blocks) / s.streams;
-  s.walk.batch = s.walk.kv_head = s.walk.tile = s.walk.iteration = s.walk.iterations = s.walk.tiles = s.walk.end = s.walk.stop = $(p.has_lengths and "" or "s.walk.all = ")0;
+//| local all = p.has_lengths and "" or "s.walk.all = "
+  s.walk.batch = s.walk.kv_head = s.walk.tile = s.walk.iteration = s.walk.iterations = s.walk.tiles = s.walk.end = s.walk.stop = $(all)0;
 }
 
 //| if p.has_lengths then
