@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs many `fagen verify` side by side, each line of its input one's arguments, and counts the problems that were right.
 
-    python3 bench/verified.py bin/fagen --seconds 200 --jobs 16 --of fp8          products of 8 bits; --of wide: wide heads
-                                                 --of programs: of scores, in each forward family
+    python3 bench/verified.py bin/fagen --seconds 200 --jobs 16 --of everything   some of each operation
+                                                 --of fp8: products of 8 bits; wide: wide heads; programs: of scores, in each forward family
     python3 bench/verified.py bin/fagen --file lines.txt -- --device sim:sm_90a   lines of a file, and what each gets
 Lines are begun in their order; what has not ended in time is interrupted, and tells how many were right until then. Ends with 0 where
 none was wrong and some were right.
@@ -117,7 +117,49 @@ def programs():
         yield f"-d {(64, 128)[i % 2]} -t e4m3 --score {name} --mask none,causal -n {130 + 37 * i} -H 2"
 
 
-OF = {"fp8": fp8, "programs": programs, "wide": wide}
+LOW = ("e4m3", "e5m2", "s8", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl", "nvfp4")
+BACKWARD = ("flash_bwd_wgmma", "flash_bwd_mma", "flash_bwd_ffma", "wide_bwd_mma")
+
+
+def everything():
+    """Each operation: drawn cases of each family and what a launch has beside tensors, then what is chosen at sizes beyond those that are
+    drawn, caches of few bits read and written among them, and some of each other list."""
+    for n in range(2):
+        for i, family in enumerate(FAMILIES):
+            yield f"--family {family} --count 4 --seed {4000 + 500 * n + 23 * i}"
+        for i, family in enumerate(BACKWARD):
+            yield f"--op backward --family {family} --count 4 --seed {4100 + 500 * n + 19 * i}"
+        for i, op in enumerate(("append", "merge", "backward")):
+            yield f"--op {op} --count 4 --seed {4200 + 500 * n + 17 * i}"
+        for i, features in enumerate(("lengths", "lengths,pages", "batch-invariant", "lse-strides", "no-workspace", "dropout")):
+            yield f"--features {features} --count 4 --seed {4300 + 500 * n + 13 * i}"
+        for i, kv in enumerate(LOW):
+            yield f"--kv {kv} --count 3 --seed {4400 + 500 * n + 11 * i}"
+    for i, d in enumerate((64, 128, 96, 256, 80, 72, 192, 104, 136, 176, 33, 8)):
+        head = f"-d {d} -t {('bf16', 'fp16')[i % 2]}"
+        yield f"{head} --mask none,causal -n {300 + 70 * i},{1000 + 31 * i} -H {(4, 6, 10)[i % 3]} --kv-heads {(1, 2, 5)[i % 3]}"
+        yield f"{head} --window {90 + 40 * i},{i % 4} -n {900 + 53 * i} -H 3"
+        yield f"{head} --mask none,causal --sq {1 + 7 * i} --sk {3000 + 777 * i} -H 8 --kv-heads {1 << i % 4} -b {1 + i % 5}"
+        yield f"{head} --mask causal --sq {100 + 37 * i} --sk {2000 + 501 * i} -H 4 --kv-heads 2"
+        yield f"{head} --mask causal -n {200 + 97 * i} -b 3 --page {16 << i % 3} -H 6 --kv-heads {(3, 2)[i % 2]}"
+        yield f"{head} --mask none,causal -n {700 + 41 * i} -b 4 --features lengths -H 4 --kv-heads 4"
+        yield f"{head} --op backward --mask none,causal -n {500 + 61 * i} -H {(4, 6)[i % 2]} --kv-heads {(2, 1, 2)[i % 3]}"
+        yield f"{head} --op backward --mask causal -n {350 + 43 * i} -b 3 --features lengths -H 2"
+    for i, kv in enumerate(LOW):
+        scales = ((f" --kv-scale {how}" for how in ("folded", "token", "channel")) if kv in ("e4m3", "e5m2", "s8") else ("",))
+        for j, scale in enumerate(scales):
+            for d, hkv in ((128, 8), (64, 5), (192, 3)):
+                head = f"-d {d} -t {('bf16', 'fp16')[(i + j) % 2]} --kv {kv}{scale}"
+                yield f"{head} --mask none,causal --sq {1 + (i + j) % 4} --sk {2000 + 377 * i} -H {4 * hkv} --kv-heads {hkv} -b 3"
+                yield f"{head} --mask causal --sq {5 + 3 * i} --sk {1500 + 91 * i} -H {2 * hkv} --kv-heads {hkv} -b 2 --page 64"
+            yield f"-d 128 --kv {kv}{scale} --mask causal -n {260 + 33 * i} -H 4 --kv-heads 2"
+        for n, b, hkv in ((1, 64, 8), (333, 3, 5), (2000, 2, 8)):
+            yield f"--op append -d {(128, 64)[i % 2]} --kv {kv} -n {n} -b {b} -H {2 * hkv} --kv-heads {hkv}"
+    for of in (fp8, programs, wide):
+        yield from list(of())[::7]
+
+
+OF = {"everything": everything, "fp8": fp8, "programs": programs, "wide": wide}
 
 
 def parse(argv=None):
