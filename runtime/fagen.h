@@ -253,7 +253,9 @@ typedef struct fa_problem {
  * the flag FA_BROADCAST 0 in inputs. Without the flag 0 is refused (FA_INVALID), since a stride that was left out would broadcast.
  * In outputs it is always refused. The stride of a dimension of length 1 is ignored, and all strides of a tensor without elements.
  * On chips with TMA the fastest kernels need addresses and strides at multiples of 16 bytes, and strides above 0 and below 2^40
- * bytes. Other tensors run the kernel of align 8 or less; fa_explain() names the tensor and the stride that decided it. */
+ * bytes. Other tensors run the kernel of align 8 or less; fa_explain() names the tensor and the stride that decided it, and both times
+ * where that costs half as much again. Where it costs three times as much or more, the log warns, once for each class. So it is with pages
+ * of other sizes than multiples of 16, and with strides of lse. */
 typedef struct fa_tensor {
     void *ptr;  /* device address */
     int64_t sb; /* stride of the batch index */

@@ -3,6 +3,7 @@
 #include "gen/problem.h"
 #include "test_full.h"
 #include <criterion/criterion.h>
+#include <stdio.h>
 
 TestSuite(runtime_problems, .timeout = 600);
 
@@ -143,4 +144,54 @@ Test(runtime_problems, random_ones_are_computed_or_the_callers_fault)
         cr_expect_gt(computed, n / 3);
         fa_destroy(ctx);
     }
+}
+
+static char logged[1024];
+static int lines;
+
+static void log_line(void *user, int level, const char *message)
+{
+    (void)user;
+    if (level <= FA_LOG_WARN)
+        lines++, snprintf(logged, sizeof logged, "%s", message);
+}
+
+/* A layout that asks for another, slower kernel is told of: by fa_explain(), and in the log once for each class where it takes more than
+ * three times as long. */
+Test(runtime_problems, what_a_layout_costs_is_told)
+{
+    static const struct {
+        const char *text, *explained, *logged; /* NULL: nothing of it */
+    } rows[] = {
+        { "bf16,d=576,dv=512,align=8,features=v-in-k,b=8,hq=128,hkv=1,sq=1,sk=8192",
+          "\nlayout     rows begin at multiples of 8 bytes: ", ": rows begin at multiples of 8 bytes: " },
+        { "bf16,d=257,b=2,hq=16,hkv=16,sq=4096,sk=4096", "us; at multiples of 16, with d and dv at multiples of 8 another kernel runs, ",
+          "with d and dv at multiples of 8" },
+        { "bf16,d=128,features=lengths+pages,page=1,b=2,hq=16,hkv=16,sq=4096,sk=4096",
+          "\nlayout     the size of a page is a multiple of 1 ", "with sizes of pages at multiples of 16" },
+        { "fp32,d=128,features=lse-strides,b=2,hq=16,hkv=16,sq=4096,sk=4096",
+          "\nlayout     lse has strides of its own: ", "with lse packed" },
+        { "bf16,d=128,align=8,b=2,hq=16,hkv=16,sq=4096,sk=4096", "\nlayout     rows begin at multiples of 8 bytes: ", NULL },
+        { "bf16,d=128,b=2,hq=16,hkv=16,sq=4096,sk=4096", NULL, NULL },
+        { "bf16,d=128,features=lengths+pages,page=16,b=2,hq=16,hkv=16,sq=4096,sk=4096", NULL, NULL },
+    };
+    fa_context *ctx;
+    fa_options opt = FA_OPTIONS_INIT;
+    opt.device = "sim:sm_90a", opt.cache_dir = "", opt.log = log_line, opt.log_level = FA_LOG_WARN;
+    cr_assert_eq(fa_create(&ctx, &opt), FA_OK, "%s", fa_last_error());
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_problem p;
+        char text[8192];
+        lines = 0, logged[0] = 0;
+        cr_assert_eq(fa_problem_parse(&p, rows[i].text), FA_OK, "%s", fa_last_error());
+        cr_expect_eq(fa_explain(ctx, &p, NULL, text, sizeof text), FA_OK, "%s", fa_last_error());
+        cr_expect(strstr(text, rows[i].explained ? rows[i].explained : "\nconfig"), "%s: %s", rows[i].text, text);
+        cr_expect(rows[i].explained || !strstr(text, "\nlayout"), "%s: %s", rows[i].text, text);
+        cr_expect_eq(lines, 0, "asking is no launch: %s", logged);
+        for (int twice = 0; twice < 2; twice++)
+            cr_expect_eq(fa_supported(ctx, &p), FA_OK, "%s", fa_last_error());
+        cr_expect_eq(lines, rows[i].logged != NULL, "%s: %d lines, the last: %s", rows[i].text, lines, logged);
+        cr_expect(!rows[i].logged || strstr(logged, rows[i].logged), "%s: %s", rows[i].text, logged);
+    }
+    fa_destroy(ctx);
 }
