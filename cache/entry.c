@@ -4,6 +4,7 @@
 #include "root.h"
 #include "temp_file.h"
 #include "trusted_file.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,10 +100,24 @@ bool fa_entry_write(fa_store *s, fa_area area, fa_key k, const void *bytes, size
     return ok;
 }
 
+/* Whether there is to be no cache, or what is wrong with a root was told when the store was opened. */
+static bool told_at_open(const fa_store *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->root[i].trouble[0] && strcmp(s->root[i].trouble, strerror(ENOENT)) != 0)
+            return true;
+    return s->n == 0;
+}
+
 bool fa_entry_put(fa_store *s, const fa_entry *e)
 {
-    if (s->writer < 0)
+    if (s->writer < 0) {
+        if (!told_at_open(s))
+            fa_store_advise(s, FA_CAUSE_PUT,
+                            "a kernel could not be kept: the cache %s cannot be written, and each process compiles its own",
+                            s->root[0].path);
         return false;
+    }
     const char *trouble = "out of memory or too large";
     size_t size = 0;
     char *bytes = fa_entry_pack(e, &size);

@@ -46,7 +46,7 @@ add_dependencies(fagen_shared ${fa_room_targets} fagen_streams)
 
 # libfagen_launch.a: fa_launch() and what it stands on, for programs that ship bundles: no template, Lua, NVRTC, tuner or disk cache is in
 # it. Made as libfagen.a is, of the rooms' objects without the JIT.
-set(fa_made_here "/(build|choose|choosing|considered|facts|generators|relatives|shipped_rows|select_jit|compiler|step_text|workers|nvrtc|jit|make)[.]c[.]")
+set(fa_made_here "/(build|choose|choosing|considered|facts|generators|neighbour|relatives|shipped_rows|select_jit|compiler|step_text|workers|nvrtc|jit|make)[.]c[.]")
 fa_objects_of(fa_runtime_objects runtime)
 list(TRANSFORM fa_runtime_objects REPLACE "(.+)" "$<FILTER:\\1,EXCLUDE,${fa_made_here}>")
 set(fa_launch_objects $<TARGET_OBJECTS:fagen_launch_only> ${fa_runtime_objects}

@@ -460,7 +460,8 @@ fa_status fa_price_step(const fa_pricing *x, const char *family, const fa_step *
         out->limiter = "grid";
     }
     if (out->grid < 1)
-        return fa_fail(FA_UNSUPPORTED, "%s: the grid exceeds 2^31 - 1 blocks", family);
+        return fa_fail(FA_UNSUPPORTED, "%s: some %.2g rows of query heads would need more than 2^31 - 1 blocks; accepted: smaller batches",
+                       family, (double)p->b * p->hq * p->sq);
     out->waves = (double)out->grid / ((double)a->sm_count * out->blocks_sm);
     fa_tile_counts c = count(x, s, w);
     if (w->share < 1) {

@@ -6,9 +6,10 @@
 
 #define FA_PROBLEM_TEXT 384 /* bytes of a problem as it is printed, with a NUL */
 #define FA_MAX_HEAD_DIM 576
-#define FA_HEAD_DIM_USUAL 256   /* the most of families that do not name theirs */
-#define FA_PAGE_MAX 128         /* of fa_problem.page */
-#define FA_MAX_LENGTH (1 << 30) /* of sq and sk; keeps index arithmetic of the mask in 32 bits */
+#define FA_HEAD_DIM_USUAL 256              /* the most of families that do not name theirs */
+#define FA_PAGE_MAX 128                    /* of fa_problem.page */
+#define FA_MAX_LENGTH (1 << 30)            /* of sq and sk; keeps index arithmetic of the mask in 32 bits */
+#define FA_MAX_ELEMENTS (INT64_C(1) << 50) /* of Q, K, V or O */
 
 const char *fa_dtype_name(int dtype);                   /* "fp16" "bf16" "tf32" "fp32"; "?" for anything else */
 bool fa_dtype_parse(int *out, const char *s);           /* also half, float16, bfloat16, float32 */

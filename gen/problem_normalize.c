@@ -4,6 +4,7 @@
 #include "model.h"
 #include "operation.h"
 #include "problem_checks.h"
+#include <stdio.h>
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -47,18 +48,26 @@ static void settle_merge(fa_problem *p)
     p->d = p->dv;
 }
 
+/* The types of an output that has the inputs' own or fp32, for messages. */
+static const char *own_or_fp32(char *buf, size_t n, int32_t own)
+{
+    if (own == FA_F32)
+        snprintf(buf, n, "fp32 (4)");
+    else
+        snprintf(buf, n, "%s (%d), fp32 (4)", fa_dtype_name(own), own);
+    return buf;
+}
+
 /* Gradients have the type of the inputs, or fp32. */
 static fa_status settle_gradients(fa_problem *p)
 {
-    if (p->dtype == FA_TF32)
-        return fa_fail(FA_UNSUPPORTED, "problem: dtype is tf32; accepted with op=backward: fp16, bf16, fp32");
+    char types[32];
     if (!p->grad_dtype)
         p->grad_dtype = p->dtype;
     if (p->grad_dtype == p->dtype || p->grad_dtype == FA_F32)
         return FA_OK;
-    return fa_fail(fa_dtype_bytes(p->grad_dtype) ? FA_UNSUPPORTED : FA_INVALID,
-                   "problem: grad_dtype is %d (%s); accepted with %s: 0, %s, or fp32 (4)", p->grad_dtype, fa_dtype_name(p->grad_dtype),
-                   fa_dtype_name(p->dtype), fa_dtype_name(p->dtype));
+    return fa_fail(fa_dtype_bytes(p->grad_dtype) ? FA_UNSUPPORTED : FA_INVALID, "problem: grad_dtype is %d (%s); accepted with %s: 0, %s",
+                   p->grad_dtype, fa_dtype_name(p->grad_dtype), fa_dtype_name(p->dtype), own_or_fp32(types, sizeof types, p->dtype));
 }
 
 /* Bytes of an element of the narrowest type that rows have. */
@@ -77,12 +86,13 @@ static int narrowest(const fa_problem *p, bool narrows)
 static fa_status check_kernel(fa_problem *p)
 {
     bool eight = fa_problem_eight(p);
+    char types[32];
     if (!fa_dtype_bytes(p->dtype))
         return fa_fail(FA_INVALID, "problem: dtype is %d; accepted: fp16 (1), bf16 (2), tf32 (3), fp32 (4), e4m3 (5), e5m2 (6), s8 (7)",
                        p->dtype);
-    if (eight && p->op != FA_FORWARD)
-        return fa_fail(FA_UNSUPPORTED, "problem: dtype is %d (%s); accepted with op=%s: fp16 (1), bf16 (2), tf32 (3), fp32 (4)", p->dtype,
-                       fa_dtype_name(p->dtype), fa_op_name(p->op));
+    if ((eight && p->op != FA_FORWARD) || (p->dtype == FA_TF32 && p->op == FA_BACKWARD))
+        return fa_fail(FA_UNSUPPORTED, "problem: dtype is %d (%s); accepted with op=%s: fp16 (1), bf16 (2), %sfp32 (4)", p->dtype,
+                       fa_dtype_name(p->dtype), fa_op_name(p->op), p->op == FA_BACKWARD ? "" : "tf32 (3), ");
     p->q_dtype = p->q_dtype == p->dtype ? 0 : p->q_dtype;
     if (!p->dv)
         p->dv = p->d;
@@ -109,7 +119,7 @@ static fa_status check_kernel(fa_problem *p)
     int own = p->dtype == FA_TF32 ? FA_F32 : eight ? FA_BF16 : p->dtype;
     if (!p->o_dtype || (p->o_dtype == p->dtype && !eight))
         p->o_dtype = own;
-    bool narrows = p->op == FA_MERGE && p->dtype == FA_F32 && fa_dtype_bytes(p->o_dtype);
+    bool merges32 = p->op == FA_MERGE && p->dtype == FA_F32, narrows = merges32 && (p->o_dtype == FA_F16 || p->o_dtype == FA_BF16);
     bool narrow = p->o_dtype == FA_E4M3 && p->dtype != FA_S8;
     if (eight && p->o_dtype != FA_F16 && p->o_dtype != FA_BF16 && p->o_dtype != FA_F32 && !narrow)
         return fa_fail(fa_dtype_bytes(p->o_dtype) ? FA_UNSUPPORTED : FA_INVALID,
@@ -119,9 +129,9 @@ static fa_status check_kernel(fa_problem *p)
         return fa_fail(FA_UNSUPPORTED, "problem: o_scale_by is %d; accepted with O in %s: 0, or with O in e4m3 FA_SCALE_FOLDED (1)",
                        p->o_scale_by, fa_dtype_name(p->o_dtype));
     if (!eight && p->o_dtype != own && p->o_dtype != FA_F32 && !narrows)
-        return fa_fail(fa_dtype_bytes(p->o_dtype) ? FA_UNSUPPORTED : FA_INVALID,
-                       "problem: o_dtype is %d (%s); accepted with %s: %s, or fp32 (4)", p->o_dtype, fa_dtype_name(p->o_dtype),
-                       fa_dtype_name(p->dtype), fa_dtype_name(own));
+        return fa_fail(fa_dtype_bytes(p->o_dtype) ? FA_UNSUPPORTED : FA_INVALID, "problem: o_dtype is %d (%s); accepted with %s: 0, %s%s",
+                       p->o_dtype, fa_dtype_name(p->o_dtype), fa_dtype_name(p->dtype), merges32 ? "fp16 (1), bf16 (2), " : "",
+                       own_or_fp32(types, sizeof types, own));
     int most = natural_align(p), least = narrowest(p, narrows);
     if (!p->align)
         p->align = most;
@@ -227,6 +237,23 @@ static fa_status check_v_in_k(const fa_problem *p)
     return FA_OK;
 }
 
+/* No device has room for more, and whole numbers of families' costs would not hold what it takes. */
+static fa_status check_size(const fa_problem *p)
+{
+    const struct {
+        const char *tensor, *heads_name, *rows_name;
+        int32_t heads, rows;
+    } of[] = { { "Q", "hq", "sq", p->hq, p->sq }, { "K", "hkv", "sk", p->hkv, p->sk } };
+    const int32_t width = p->d > p->dv ? p->d : p->dv;
+    for (size_t i = 0; i < COUNT(of); i++) {
+        double rows = (p->b ? (double)p->b : 1) * (of[i].heads ? of[i].heads : 1) * (of[i].rows ? of[i].rows : 1);
+        if (rows * width > (double)FA_MAX_ELEMENTS)
+            return fa_fail(FA_INVALID, "problem: b=%d, %s=%d, %s=%d are %.4g rows of %s with %d elements; accepted: 2^50 elements at most",
+                           p->b, of[i].heads_name, of[i].heads, of[i].rows_name, of[i].rows, rows, of[i].tensor, width);
+    }
+    return FA_OK;
+}
+
 static fa_status check_shape(const fa_problem *p)
 {
     const struct {
@@ -243,7 +270,7 @@ static fa_status check_shape(const fa_problem *p)
         return fa_fail(FA_INVALID, "problem: window is %d; accepted with mask=%s: 0", p->window, fa_mask_name(p->mask));
     if (p->hq && p->hkv && p->hq % p->hkv)
         return fa_fail(FA_INVALID, "problem: hq is %d; accepted with hkv=%d: a multiple of it", p->hq, p->hkv);
-    return FA_OK;
+    return check_size(p);
 }
 
 fa_status fa_problem_normalize(fa_problem *out, const fa_problem *in)

@@ -6,13 +6,15 @@
 #include "text.h"
 #include <string.h>
 
+#define DTYPES "fp16, bf16, tf32, fp32, e4m3, e5m2, s8"
+
 static fa_status parse_value(int32_t *out, const fa_problem_field *f, const fa_field *in)
 {
     int v = 0;
     switch (f->kind) {
     case FA_FIELD_DTYPE:
         if (!fa_dtype_parse(&v, in->value))
-            return fa_fail(FA_INVALID, "problem: %s is \"%s\"; accepted: fp16, bf16, tf32, fp32%s", f->word, in->value,
+            return fa_fail(FA_INVALID, "problem: %s is \"%s\"; accepted: " DTYPES "%s", f->word, in->value,
                            f->at == offsetof(fa_problem, kv_dtype) || f->at == offsetof(fa_problem, v_dtype)
                                ? ", or a format of docs/lowbits.md"
                                : "");
@@ -66,7 +68,7 @@ fa_status fa_problem_parse(fa_problem *out, const char *s)
     if (st != FA_OK)
         return st;
     if (!(seen & 1))
-        return fa_fail(FA_INVALID, "problem: dtype is missing; accepted: fp16, bf16, tf32, fp32");
+        return fa_fail(FA_INVALID, "problem: dtype is missing; accepted: " DTYPES);
     return fa_problem_normalize(out, &p);
 }
 

@@ -43,7 +43,7 @@ struct fa_sandbox {
     int64_t look, wall;   /* when both clocks were read last, by CLOCK_MONOTONIC; how long the run has taken by that one */
     int64_t faults;       /* runs that failed */
     int depth;            /* of includes */
-    bool host_oom, long_string;
+    bool host_oom, long_string, churned;
     bool timed, counted; /* whether time has a limit; whether each instruction is looked at */
     locale_t plain;      /* "C": numbers and order must not depend on the caller's locale */
     char error[1536];
@@ -65,7 +65,8 @@ static void *allocate(void *ud, void *ptr, size_t old, size_t size)
         return NULL;
     }
     if (size > old) {
-        if (size > BLOCK_BYTES || size - old > FA_SANDBOX_BYTES - sb->held || size - old > CHURN_BYTES - sb->churn)
+        sb->churned = size - old > CHURN_BYTES - sb->churn;
+        if (size > BLOCK_BYTES || size - old > FA_SANDBOX_BYTES - sb->held || sb->churned)
             return NULL;
         sb->churn += size - old;
     }
@@ -98,6 +99,14 @@ void fa_sandbox_no_memory(lua_State *L, const char *what)
     fa_sandbox_reason(L, FA_NOMEM);
     luaL_error(L, "no memory for %s", what);
     abort(); /* luaL_error does not return */
+}
+
+void fa_sandbox_renew(lua_State *L)
+{
+    fa_sandbox *sb = of(L);
+    sb->churn = 0;
+    sb->spent += sb->last - sb->steps;
+    sb->last = sb->steps = sb->limit;
 }
 
 int fa_sandbox_nest(lua_State *L, int by)
@@ -312,7 +321,7 @@ fa_status fa_sandbox_run(fa_sandbox *sb, lua_CFunction fn, void *job, const char
     sb->cpu = now(CLOCK_THREAD_CPUTIME_ID);
     sb->look = now(CLOCK_MONOTONIC);
     sb->wall = 0;
-    sb->host_oom = sb->long_string = false;
+    sb->host_oom = sb->long_string = sb->churned = false;
     locale_t callers = uselocale(sb->plain);
     if (sb->counted)
         lua_sethook(L, on_count, LUA_MASKCOUNT, HOOK_EVERY);
@@ -326,6 +335,8 @@ fa_status fa_sandbox_run(fa_sandbox *sb, lua_CFunction fn, void *job, const char
     fa_status st = rc == LUA_OK ? FA_OK : sb->host_oom ? FA_NOMEM : FA_TEMPLATE;
     if (rc == LUA_ERRMEM && sb->long_string)
         snprintf(sb->error, sizeof sb->error, "the memory limit of a string, %zu MiB, is used up", STRING_BYTES >> 20);
+    else if (rc == LUA_ERRMEM && sb->churned)
+        snprintf(sb->error, sizeof sb->error, "the memory limit of a run, %zu MiB, freed or not, is used up", CHURN_BYTES >> 20);
     else if (rc == LUA_ERRMEM && !sb->host_oom)
         snprintf(sb->error, sizeof sb->error, "the memory limit of %d MiB is used up", FA_SANDBOX_BYTES >> 20);
     else if (rc != LUA_OK)

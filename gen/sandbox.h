@@ -46,6 +46,9 @@ void fa_sandbox_charge(lua_State *L, double work);
 fa_status fa_sandbox_reason(lua_State *L, fa_status st);
 /* Raises "no memory for <what>", for that reason. */
 _Noreturn void fa_sandbox_no_memory(lua_State *L, const char *what);
+/* The run gets the steps of a new one, and may allocate as much again: of one that does the same for many configs, of which there is a
+ * most. Its time goes on. */
+void fa_sandbox_renew(lua_State *L);
 /* How deep includes are, after `by` more: each run begins at 0, however the one before ended. */
 int fa_sandbox_nest(lua_State *L, int by);
 /* Pushes the chunk compiled from text, with the environment at index env. A text of one chunkname is compiled once: later it costs a

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POINTS_MAX 1000000 /* of one family */
+#define POINTS_MAX 2000000 /* of one family */
+#define RENEW_EVERY 4096   /* points: some kilobytes are for each */
 
 typedef struct job {
     fa_gen *g;
@@ -57,6 +58,8 @@ static void list_family(lua_State *L, job *j, const fa_lua_args *fr, const fa_fa
         }
         pt.config = c;
         *append(L, j, f, listed) = pt;
+        if ((j->out->n - listed) % RENEW_EVERY == 0)
+            fa_sandbox_renew(L);
         j->out->fitting += pt.fits;
         j->out->rejected[pt.limit] += !pt.fits;
         if (size_only && (!j->out->smallest || pt.smem < j->out->smallest))

@@ -17,6 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LAYOUT_TIMES 1.5 /* of the time: another layout is told of */
+
 /* "score      softcap.lua: score and sink, of cap, z" */
 static void tell_score(fa_text *t, const fa_program *program)
 {
@@ -254,6 +256,15 @@ static void tell_table(fa_text *t, fa_context *ctx, const fa_problem *p, const a
     }
 }
 
+/* What another layout of the same tensors would run, where that is much faster. */
+static void tell_layout(fa_text *t, fa_context *ctx, const fa_problem *p, const answer *a)
+{
+    char cost[256];
+    bool known = a->plan ? !a->plan->pin : !a->selection.pin;
+    if (known && fa_jit_neighbour(ctx, p, a->plan ? a->plan->seconds : a->selection.seconds, LAYOUT_TIMES, cost, sizeof cost))
+        fa_text_fmt(t, "layout     %s\n", cost);
+}
+
 /* How much a launch needs, and whose it is; of a class that brings none, what that costs. */
 static void tell_workspace(fa_text *t, const fa_context *ctx, const fa_problem *p, const fa_call *c, const answer *a)
 {
@@ -312,6 +323,7 @@ static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *ar
                 tell_plan(t, ctx, found.plan);
             else
                 tell_selection(t, ctx, &found);
+            tell_layout(t, ctx, &q, &found);
             tell_table(t, ctx, &q, &found);
             tell_steps(t, ctx, &found, &q, why);
             const fa_program *program = fa_score_known(&q);

@@ -214,8 +214,8 @@ typedef struct fa_problem {
     int32_t d;          /* head_dim of Q and K, 1..576; of a merge: as dv */
     int32_t dv;         /* head_dim of V and O, 1..576; 0 = d */
     int32_t mask;       /* fa_mask */
-    int32_t o_dtype;    /* fa_dtype of O and dO: 0 = as the input, or FA_F32; of a merge of fp32 parts any. Beside 8 bits: 0 = FA_BF16,
-                           FA_F16, FA_F32, FA_E4M3 */
+    int32_t o_dtype;    /* fa_dtype of O and dO: 0 = as the input, or FA_F32; of a merge of fp32 parts also FA_F16,
+                           FA_BF16. Beside 8 bits: 0 = FA_BF16, FA_F16, FA_F32, FA_E4M3 */
     int32_t align;      /* bytes: 16, 8, 4 or 2; every row of Q, K, V, O starts at a multiple of it; 0 = the most that d allows */
     int32_t b;          /* batch */
     int32_t hq;         /* query heads */
@@ -253,7 +253,9 @@ typedef struct fa_problem {
  * the flag FA_BROADCAST 0 in inputs. Without the flag 0 is refused (FA_INVALID), since a stride that was left out would broadcast.
  * In outputs it is always refused. The stride of a dimension of length 1 is ignored, and all strides of a tensor without elements.
  * On chips with TMA the fastest kernels need addresses and strides at multiples of 16 bytes, and strides above 0 and below 2^40
- * bytes. Other tensors run the kernel of align 8 or less; fa_explain() names the tensor and the stride that decided it. */
+ * bytes. Other tensors run the kernel of align 8 or less; fa_explain() names the tensor and the stride that decided it, and both times
+ * where that costs half as much again. Where it costs three times as much or more, the log warns, once for each class. So it is with pages
+ * of other sizes than multiples of 16, and with strides of lse. */
 typedef struct fa_tensor {
     void *ptr;  /* device address */
     int64_t sb; /* stride of the batch index */
@@ -369,7 +371,8 @@ typedef enum fa_append_flag {
 typedef struct fa_args {
     uint32_t size;        /* sizeof(fa_args): FA_ARGS_INIT sets it */
     int32_t dtype;        /* fa_dtype of Q, K, V; FA_MERGE: of part */
-    int32_t o_dtype;      /* 0 = as the input, or FA_F32; FA_MERGE of fp32 parts: any; beside 8 bits 0 = FA_BF16, FA_F16, FA_F32, FA_E4M3 */
+    int32_t o_dtype;      /* 0 = as the input, or FA_F32; FA_MERGE of fp32 parts: FA_F16, FA_BF16 too; beside 8 bits 0 = FA_BF16,
+                             FA_F16, FA_F32, FA_E4M3 */
     int32_t d, dv;        /* head_dim of Q and K; of V and O (0 = d) */
     int32_t b, hq, hkv;   /* batch, query heads, key/value heads */
     int32_t sq, sk;       /* query length, key length; 0 is legal: nothing to do, or rows that see no key */

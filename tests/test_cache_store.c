@@ -108,6 +108,18 @@ Test(cache_store, a_file_in_the_way_is_no_cache)
     cr_assert_eq(tellings, 2);
 }
 
+/* A root that is not there may be a shared one, to be read: a word only where a kernel would have been kept. */
+Test(cache_store, a_root_that_cannot_be_made_is_told_of_once_there_is_a_kernel)
+{
+    fa_store *s = fa_store_open("/proc/none/cache", tell, NULL);
+    cr_assert_eq(tellings, 0);
+    misses(s);
+    misses(s);
+    cr_assert_eq(tellings, 1);
+    cr_assert(strstr(told, "a kernel could not be kept: the cache /proc/none/cache cannot be written"), "%s", told);
+    fa_store_close(s);
+}
+
 Test(cache_store, a_linked_version_directory_is_not_followed)
 {
     mkdir(below("elsewhere"), 0700);

@@ -64,7 +64,7 @@ Test(cli_backward, files_of_attend)
     refused(ATTEND "--grad-o o.npy --grad-q dq.npy --grad-k dk.npy", "--grad-v is missing");
     refused(ATTEND WRITES "--grad-o k.npy", "k.npy: dimension 1 is 30; accepted: 20");
     refused(ATTEND WRITES "--grad-o lse.npy", "lse.npy: 3 dimensions; accepted: 4");
-    refused(ATTEND WRITES "--grad-o o.npy -t tf32", "dtype is tf32; accepted with op=backward: fp16, bf16, fp32");
+    refused(ATTEND WRITES "--grad-o o.npy -t tf32", "dtype is 3 (tf32); accepted with op=backward: fp16 (1), bf16 (2), fp32 (4)");
     refused(ATTEND WRITES "--grad-o o.npy --seqlens-k lse.npy", "lse.npy");
 }
 
@@ -116,7 +116,7 @@ Test(cli_backward, the_option_op)
     done("tune " BOTH "--arch sm_80 --limit 1", "none, backward");
     refused("tune --op sideways", "--op is \"sideways\"; accepted: forward, backward, merge, append, or a list of them");
     refused("space --op sideways", "--op is \"sideways\"; accepted: forward, backward, merge, append");
-    refused("tune --op backward -t tf32", "dtype is tf32; accepted with op=backward: fp16, bf16, fp32");
+    refused("tune --op backward -t tf32", "dtype is 3 (tf32); accepted with op=backward: fp16 (1), bf16 (2), fp32 (4)");
     refused("space --op forward --features deterministic", "features is deterministic");
     refused("emit --bundle --grid training --op backward -o no.c", "--grid and fields of the problem: accepted: one or the other");
 }

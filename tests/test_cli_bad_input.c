@@ -156,7 +156,9 @@ static const struct {
     { "emit -d 64 --sram 8000 --config flash_fwd_mma:br=64,bc=64,warps=4", 3, "smem" },
     /* problems and configs as text */
     { "emit --problem ''", 1, "--problem|not empty" },
-    { "emit --problem 'd=64'", 1, "--problem|dtype is missing" },
+    { "emit --problem 'd=64'", 1, "--problem|dtype is missing|e5m2, s8" },
+    { "emit --problem 'int4,d=64'", 1, "--problem|dtype is \"int4\"; accepted: fp16, bf16, tf32, fp32, e4m3, e5m2, s8" },
+    { "emit --device sim:foo", 1, "fagen emit: --device is \"sim:foo\"; accepted: after sim: " },
     { "emit --problem 'bf16,d=64,d=128'", 1, "--problem|given twice" },
     { "emit --problem 'bf16,d=64,color=red'", 1, "--problem|color|accepted" },
     { "emit --problem 'bf16,d=64,'", 1, "--problem|accepted" },
@@ -212,7 +214,8 @@ static const struct {
     { "emit -o file/k.cu", 7, "file/k.cu" },
     { "emit -o /proc/k.cu", 7, "/proc/k.cu|cannot be written" },
     { "sample -d 8 -n 4 --directory nowhere", 7, "nowhere/q.npy" },
-    { "sample -d 8 -n 1000000000 --heads 60000 --batch 1000000000", 6, "q.npy|address space" },
+    { "sample -d 8 -n 1000000000 --heads 100 --batch 1000", 6, "q.npy|no memory" },
+    { "sample -d 8 -n 1000000000 --heads 60000 --batch 1000000000", 1, "b=1000000000, hq=60000, sq=1000000000 are 6e+22 rows of Q|2^50" },
     /* attend */
     { "attend", 1, "--q is missing" },
     { "attend --q q.npy --k q.npy --v q.npy", 1, "--output is missing" },

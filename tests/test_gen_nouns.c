@@ -284,8 +284,8 @@ Test(problem, what_is_not_built)
         const char *in, *part;
         fa_status st;
     } rows[] = {
-        { "tf32,d=64,op=backward", "dtype is tf32; accepted with op=backward: fp16, bf16, fp32", FA_UNSUPPORTED },
-        { "bf16,d=64,op=backward,grad=fp16", "grad_dtype is 1 (fp16); accepted with bf16: 0, bf16, or fp32 (4)", FA_UNSUPPORTED },
+        { "tf32,d=64,op=backward", "dtype is 3 (tf32); accepted with op=backward: fp16 (1), bf16 (2), fp32 (4)", FA_UNSUPPORTED },
+        { "bf16,d=64,op=backward,grad=fp16", "grad_dtype is 1 (fp16); accepted with bf16: 0, bf16 (2), fp32 (4)", FA_UNSUPPORTED },
         { "bf16,d=64,op=backward,features=batch-invariant",
           "features is batch-invariant, which this version does not compute with op=backward; accepted: "
           "lengths+deterministic+dropout+lse-strides",
@@ -294,8 +294,8 @@ Test(problem, what_is_not_built)
         { "bf16,d=64,grad=fp32", "grad_dtype is 4; accepted with op=forward: 0", FA_INVALID },
         { "bf16,d=64,op=merge,mask=causal", "mask is causal; accepted with op=merge: none", FA_INVALID },
         { "bf16,d=64,op=merge,features=lengths", "features is lengths; accepted with op=merge: none", FA_INVALID },
-        { "bf16,d=64,op=merge,o=fp16", "o_dtype is 1 (fp16); accepted with bf16: bf16", FA_UNSUPPORTED },
-        { "fp32,d=64,o=fp16", "o_dtype is 1 (fp16); accepted with fp32: fp32", FA_UNSUPPORTED },
+        { "bf16,d=64,op=merge,o=fp16", "o_dtype is 1 (fp16); accepted with bf16: 0, bf16 (2), fp32 (4)", FA_UNSUPPORTED },
+        { "fp32,d=64,o=fp16", "o_dtype is 1 (fp16); accepted with fp32: 0, fp32 (4)", FA_UNSUPPORTED },
         { "bf16,d=64,op=sideways", "accepted: forward, backward, merge", FA_INVALID },
         { "bf16,d=64,op=merge,features=dropout", "features is dropout; accepted with op=merge: none", FA_INVALID },
         { "bf16,d=64,features=pages", "accepted: lengths+pages", FA_INVALID },

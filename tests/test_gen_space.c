@@ -424,6 +424,34 @@ Test(space, common_constraints)
 }
 
 /* A fault in a family's function is a fault of the template, with its line. */
+/* A listing may allocate as often, and take as many steps, as its configs need: a limit is that of some of them. */
+Test(space, a_long_listing_ends)
+{
+    static const char *const layouts[] = {
+        "local s = ('%d %d %d'):format(c.a, c.b, c.c):rep(1000) return { bytes = #s, threads = 32, regs = 40 }",
+        "local n = 0 for i = 1, 800 do n = n + i end return { bytes = 64, threads = 32, regs = 40 }"
+    };
+    char dir[64];
+    toy_dir(dir, "x\n");
+    fa_problem p = parse("bf16,d=64");
+    for (size_t i = 0; i < 2; i++) { /* some 800 MB, and 60 million steps */
+        char lua[1024];
+        snprintf(lua, sizeof lua,
+                 "local t = {} for i = 1, 40 do t[i] = i end\n"
+                 "return { doc = 'x', constraints = {}, supports = function() return true end, steps = function() return {} end,\n"
+                 "  tunables = { { 'a', t, 'a' }, { 'b', t, 'b' }, { 'c', t, 'c' } }, layout = function(p, c, a) %s end }",
+                 layouts[i]);
+        toy_write(dir, "toy.lua", lua);
+        fa_gen *g = open_gen(dir);
+        fa_space s;
+        cr_expect_eq(fa_space_list(g, &p, fa_arch_find("sm_80"), 0, "toy", &s), FA_OK, "%s", fa_last_error());
+        cr_expect_eq(s.n, 64000, "%zu", s.n);
+        fa_space_free(&s);
+        fa_gen_close(g);
+    }
+    toy_remove(dir, NULL);
+}
+
 Test(space, faults_of_a_family)
 {
     static const struct {

@@ -92,7 +92,7 @@ Test(low_bits, what_is_refused_and_why)
     ROW(e, (a.dtype = FA_E4M3, a.o_dtype = FA_TF32), FA_UNSUPPORTED,
         "o_dtype is 3 (tf32); accepted with e4m3: fp16 (1), bf16 (2), fp32 (4)");
     ROW(e, (a.dtype = FA_E4M3, a.o_dtype = FA_E5M2), FA_UNSUPPORTED, "o_dtype is 6 (e5m2); accepted with e4m3: fp16 (1)");
-    ROW(e, (a.o_dtype = FA_E4M3), FA_UNSUPPORTED, "o_dtype is 5 (e4m3); accepted with fp16: fp16, or fp32 (4)");
+    ROW(e, (a.o_dtype = FA_E4M3), FA_UNSUPPORTED, "o_dtype is 5 (e4m3); accepted with fp16: 0, fp16 (1), fp32 (4)");
     ROW(e, (a.dtype = FA_E4M3, a.o_scale = FOLDED(scales)), FA_UNSUPPORTED,
         "o_scale_by is 1; accepted with O in fp32: 0, or with O in e4m3");
     ROW(e, (a.dtype = FA_E4M3, a.o_dtype = FA_E4M3, a.o_scale = FOLDED(scales), a.o_scale.by = FA_SCALE_TOKEN), FA_UNSUPPORTED,
@@ -105,7 +105,7 @@ Test(low_bits, what_is_refused_and_why)
         "q_scale.ss is 1; accepted with FA_SCALE_FOLDED: 0");
     ROW(e, (a.dtype = FA_E4M3, a.q_scale = FOLDED(NULL)), FA_INVALID, "q_scale.ptr is NULL; accepted: a device address");
     ROW(e, (a.dtype = FA_E4M3, a.op = FA_BACKWARD, a.kv_dtype = 0), FA_UNSUPPORTED,
-        "dtype is 5 (e4m3); accepted with op=backward: fp16 (1), bf16 (2), tf32 (3), fp32 (4)");
+        "dtype is 5 (e4m3); accepted with op=backward: fp16 (1), bf16 (2), fp32 (4)");
     ROW(e, (a.dtype = FA_E4M3, a.layout_flags = FA_V_COLUMNS, a.seqlens_k = scales, a.k_scale = FOLDED(scales)), FA_UNSUPPORTED,
         "features has v-columns and lengths; accepted: one of them");
     ROW(e, a.dtype = FA_Q8_0, FA_INVALID, "dtype is 8; accepted: fp16 (1), bf16 (2), tf32 (3), fp32 (4), e4m3 (5), e5m2 (6), s8 (7)");

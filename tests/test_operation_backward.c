@@ -91,9 +91,9 @@ static int refusals(refusal *to)
     ROW((a.grad_q.sb = 25600, a.grad_q.ss = 256, a.grad_q.sh = 32), INVALID, "grad_q.sh is 32; accepted: a stride of at least 64");
     ROW((a.flags = FA_BROADCAST, a.grad_k.ss = 64, a.grad_k.sh = 7680), INVALID, "grad_k.sb is 0");
     ROW((a.grad_o.ss = 64, a.grad_o.sh = 6400), INVALID, "grad_o.sb is 0 and the dimension is 2 long");
-    ROW(a.grad_dtype = FA_F16, UNSUPPORTED, "grad_dtype is 1 (fp16); accepted with bf16: 0, bf16, or fp32 (4)");
+    ROW(a.grad_dtype = FA_F16, UNSUPPORTED, "grad_dtype is 1 (fp16); accepted with bf16: 0, bf16 (2), fp32 (4)");
     ROW(a.grad_dtype = 9, INVALID, "grad_dtype is 9");
-    ROW(a.dtype = FA_TF32, UNSUPPORTED, "dtype is tf32; accepted with op=backward: fp16, bf16, fp32");
+    ROW(a.dtype = FA_TF32, UNSUPPORTED, "dtype is 3 (tf32); accepted with op=backward: fp16 (1), bf16 (2), fp32 (4)");
     ROW(a.flags = FA_ACCUMULATE, INVALID, "flags has FA_ACCUMULATE and grad_dtype is bf16; accepted with it: fp32 (4)");
     ROW(a.flags = FA_BATCH_INVARIANT, UNSUPPORTED, "flags is 0x2; accepted by this version with op=backward: FA_BROADCAST (0x1), FA_D");
     ROW(a.dropout = 0.5f, INVALID, "rng is NULL; accepted: a device address");

@@ -421,7 +421,7 @@ Test(operation_merge, what_makes_no_sense_is_refused_by_name)
     REFUSED(a.page_size = 16, FA_INVALID, "page_size is set");
     REFUSED(a.grad_o.ptr = w.lse.at, FA_INVALID, "grad_o is set");
     REFUSED((a.op = FA_FORWARD, a.parts = 0), FA_INVALID, "part is set: merging of partial results; accepted with op=forward: 0");
-    REFUSED((a.dtype = FA_BF16, a.o_dtype = FA_F16), FA_UNSUPPORTED, "o_dtype is 1 (fp16); accepted with bf16: bf16, or fp32");
+    REFUSED((a.dtype = FA_BF16, a.o_dtype = FA_F16), FA_UNSUPPORTED, "o_dtype is 1 (fp16); accepted with bf16: 0, bf16 (2), fp32 (4)");
     world_close(&w, ctx);
     fa_destroy(ctx);
 }

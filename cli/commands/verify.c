@@ -269,8 +269,11 @@ static fa_status all(tally *t, const verify_args *a, const cli_session *s, const
     cli_progress_end(&bar);
     fa_gen_close(g);
     if (st == FA_OK && !t->ran && t->skipped && !cli_interrupted())
-        return fa_fail(FA_UNSUPPORTED, "none of %lld cases has a config of %s on %s", (long long)tried,
-                       a->family ? a->family : "any family", fa_context_arch(ctx)->name);
+        return fa_fail(FA_UNSUPPORTED,
+                       "none of %lld cases has a config of %s on %s; random cases have head_dims to 256 and no products of 8 bits, and "
+                       "caches with --features or --kv alone: others are named by -d, --dv, --dtype and their like, with --config %s",
+                       (long long)tried, a->family ? a->family : "any family", fa_context_arch(ctx)->name,
+                       a->family ? a->family : "FAMILY");
     return st;
 }
 

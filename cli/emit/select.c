@@ -26,13 +26,14 @@ fa_status emit_default_arch(const char **out, const char *device)
     o.device = device;
     *out = "sm_80";
     fa_status st = device ? cli_device_check("device", device) : FA_OK;
-    if (st == FA_OK && device && cli_device_arch(device)) {
+    if (st != FA_OK)
+        return st;
+    if (device && cli_device_arch(device)) {
         *out = device + strlen("sim:"); /* as it is named: a product, or a list of them */
         return strchr(device, ':') == strrchr(device, ':') ? FA_OK
                                                            : fa_fail(FA_INVALID, "--device is \"%.60s\"; accepted: sim:ARCH", device);
     }
-    if (st == FA_OK)
-        st = fa_create(&ctx, &o);
+    st = fa_create(&ctx, &o);
     if (st != FA_OK)
         return st == FA_NO_DRIVER && !device ? FA_OK : device ? fa_wrap(st, "--device") : st;
     const fa_arch *arch = fa_arch_find(fa_context_arch(ctx)->name);

@@ -174,6 +174,8 @@ def context(device: Union[None, str, Context] = None) -> Context:
 def use(new: Context) -> Context:
     """From now on `context(new.device)` is this one, for tensors of that device without another context. Gives it back."""
     global generation
+    if not isinstance(new, Context):
+        raise invalid("new", repr(new), "a fagen.Context; fagen.simulator() is for a simulated chip")
     with _lock:
         _contexts[new.device] = new
         generation += 1

@@ -216,6 +216,7 @@ VARLEN = [
 
 PARTS, SUMS = half(1, 3, 2, 8, 4, 64, dtype="float32"), half(2, 3, 2, 4, 8, dtype="float32")
 OTHERS = [
+    ("a device in place of a context", lambda: fagen.use("sim:sm_80"), BAD, ["new is 'sim:sm_80'", "fagen.Context"]),
     ("parts of four dimensions", lambda: fagen.merge(PARTS[0], SUMS), BAD, ["parts.shape is (2, 8, 4, 64)", "[n, b, s, h, d]"]),
     ("sums of another shape", lambda: fagen.merge(PARTS, SUMS[:2]), BAD, ["lses.shape is (2, 2, 4, 8)", "(3, 2, 4, 8)"]),
     ("sums of another type", lambda: fagen.merge(PARTS, SUMS.astype(np.float16)), BAD, ["lses.dtype is float16", "float32"]),

@@ -30,5 +30,9 @@ fa_status fa_jit_tell(fa_context *ctx, const fa_problem *p, const fa_selection *
  * known to fail: what may be pinned. Else FA_INVALID, FA_NO_FIT, FA_UNSUPPORTED, FA_WRONG with the reason. */
 fa_status fa_jit_pinnable(fa_context *ctx, const fa_problem *point, const char *text, fa_config *out);
 
+/* Whether p, whose kernel takes so many seconds, would take less than a part of `times` of them if its rows, its pages or its LSE lay as
+ * the fastest kernels want them: buf says which of these wins the most, and both times. */
+bool fa_jit_neighbour(fa_context *ctx, const fa_problem *p, double seconds, double times, char *buf, size_t n);
+
 /* Beside them: fa_select_jit(), and of make.c fa_plan_of_source(). */
 #endif

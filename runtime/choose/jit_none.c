@@ -46,6 +46,12 @@ fa_status fa_jit_tell(fa_context *ctx, const fa_problem *p, const fa_selection *
     return FA_OK;
 }
 
+bool fa_jit_neighbour(fa_context *ctx, const fa_problem *p, double seconds, double times, char *buf, size_t n)
+{
+    (void)ctx, (void)p, (void)seconds, (void)times, (void)buf, (void)n;
+    return false;
+}
+
 static fa_status none(const fa_problem *p)
 {
     char line[160];

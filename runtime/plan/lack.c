@@ -1,6 +1,7 @@
 /* lack: a list of the classes that the log was told of. */
 #include "lack.h"
 #include "gen/problem.h"
+#include "runtime/choose/jit.h"
 #include "runtime/context/context.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,4 +62,17 @@ void fa_lack_tell(fa_context *ctx, fa_lack *l, const fa_problem *p, double secon
     fa_problem_print(line, sizeof line, p);
     fa_lack_print(cost, sizeof cost, seconds, with);
     fa_log_say(&ctx->log, FA_LOG_WARN, "%s: args.workspace is NULL, and the option workspace is FA_WORKSPACE_CALLER: %s", line, cost);
+}
+
+void fa_lack_tell_layout(fa_context *ctx, const fa_plan_key *key, const fa_problem *p, double seconds)
+{
+    char line[FA_PROBLEM_TEXT], cost[256];
+    if (!ctx->log.f || ctx->log.level < FA_LOG_WARN)
+        return;
+    fa_lack *l = fa_lack_of(ctx->lacks, key);
+    if (!l || atomic_load(&l->layout_told) || !fa_jit_neighbour(ctx, p, seconds, FA_LAYOUT_TIMES, cost, sizeof cost) ||
+        atomic_exchange(&l->layout_told, true))
+        return;
+    fa_problem_print(line, sizeof line, p);
+    fa_log_say(&ctx->log, FA_LOG_WARN, "%s: %s", line, cost);
 }

@@ -1,4 +1,5 @@
-/* lack: what calls without a workspace cost, told to the log once for each class. Of contexts that lend none. */
+/* lack: what calls cost that lack something, told to the log once for each class: a workspace, in contexts that lend none, or a layout that
+ * the fastest kernels take. */
 #ifndef FA_RUNTIME_PLAN_LACK_H
 #define FA_RUNTIME_PLAN_LACK_H
 #include "plan.h"
@@ -8,6 +9,7 @@
 typedef struct fa_lack {
     fa_plan_key key; /* its bucket is 0 */
     atomic_bool told;
+    atomic_bool layout_told;
     struct fa_lack *next;
 } fa_lack;
 
@@ -28,4 +30,8 @@ void fa_lack_print(char *buf, size_t n, double seconds, double with);
 
 /* Tells, where nobody did. NULL is fine. No lock where it was told. */
 void fa_lack_tell(fa_context *ctx, fa_lack *l, const fa_problem *p, double seconds, double with);
+
+/* Tells, where nobody did, that the layout of p, which has the key, costs more than FA_LAYOUT_TIMES the time. seconds: of what runs. */
+#define FA_LAYOUT_TIMES 3.0
+void fa_lack_tell_layout(fa_context *ctx, const fa_plan_key *key, const fa_problem *p, double seconds);
 #endif

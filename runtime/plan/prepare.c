@@ -24,6 +24,8 @@ static fa_status make(fa_context *ctx, const fa_problem *p, bool replaces, const
     if (st == FA_OK && !(replaces ? fa_table_put(ctx->table, *out) : (*out = fa_table_add(ctx->table, *out)) != NULL))
         st = fa_fail(FA_NOMEM, "table: host memory");
     fa_source_free(&source);
+    if (st == FA_OK && !selection.pin && !selection.bundle_row)
+        fa_lack_tell_layout(ctx, &(*out)->key, p, selection.seconds);
     return st;
 }
 
@@ -118,10 +120,13 @@ fa_status fa_supported(fa_context *ctx, const fa_problem *p)
     if (st != FA_OK)
         return st;
     const fa_plan_key key = fa_plan_key_of(&q);
+    fa_selection s = { .seconds = 0 };
     fa_message_keep(&before);
     if (!fa_table_find(ctx->table, &key))
-        st = fa_select(ctx, &q, &(fa_selection){ .seconds = 0 }, NULL);
+        st = fa_select(ctx, &q, &s, NULL);
     if (st == FA_OK)
         tell_lack(ctx, &q);
+    if (st == FA_OK && !s.pin)
+        fa_lack_tell_layout(ctx, &key, &q, s.seconds);
     return fa_message_settle(&before, st);
 }

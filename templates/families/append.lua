@@ -230,7 +230,7 @@ return {
       l2_speed = l2_speed,
       efficiency = math.max(1 / 64, math.min(1, stream / issued)),
       -- one item alone; and each reads the slots of half the tokens, 32 bytes a clock and SM
-      latency = 600 + 3 * instructions + (p.has_slots and c.claims == 0 and items * tokens * 4 / (32 * a.sm_count) or 0),
+      latency = 600 + 3 * instructions + (p.has_slots and c.claims == 0 and items * (tokens * 4 / (32 * a.sm_count)) or 0),
     }
     if c.claims == 0 then return append end
     return { { bytes = 12 * tokens }, { bytes = (8 + 4) * tokens }, append }

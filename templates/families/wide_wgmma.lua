@@ -168,7 +168,7 @@ local rows = {
     l.apart = not l.v_in_k and not p.has_pages and not l.halves -- a thread loads K, another one V
     if p.has_pages then
       l.run = gcd(c.bc, p.page)
-      l.joined_k, l.joined_v = not l.v_in_k and p.d == l.boxes * c.box, false
+      l.joined_k, l.joined_v = not l.v_in_k and l.boxes > 1 and p.d == l.boxes * c.box, false
       l.joined = l.joined_k
     end
     l.threads, l.ctas = 128 * (CONSUMERS + 1), 1
