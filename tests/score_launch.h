@@ -81,7 +81,7 @@ static inline void *score_tensor(fa_context *ctx, const score_launch *l, const f
 }
 
 /* An array of the program, packed but for a gap after each row, or of bytes between elements. Of 16-bit elements rows of one array in four
- * begin at multiples of 16 bytes, as TMA takes them, and two in four begin in the middle of a word, one of them with each row. */
+ * begin at multiples of 16 bytes, as TMA takes them, and one in four or more begins in the middle of a word, some with each of their rows. */
 static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64_t *state)
 {
     const fa_score_operand *o = &l->program->ir.operand[k];
@@ -94,7 +94,7 @@ static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64
     bool bits = o->element == FA_SCORE_ELEMENT_BITS;
     int gap = (int)score_below(state, 4); /* 3: so that rows begin at even elements */
     bool half_words = o->element == FA_SCORE_ELEMENT_BF16 || o->element == FA_SCORE_ELEMENT_F16;
-    int lead = half_words && gap % 2 ? 2 : 0; /* bytes before the first element */
+    int lead = half_words && (gap == 1 || (gap == 3 && *state >> 20 & 1)) ? 2 : 0; /* bytes before the first element */
     if (o->element == FA_SCORE_ELEMENT_U8 && gap == 1)
         n = 4, gap = 0;
     for (int r = o->rank - 1; r >= 0; r--) {
