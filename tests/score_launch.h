@@ -95,8 +95,11 @@ static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64
     int gap = (int)score_below(state, 4); /* 3: so that rows begin at even elements */
     bool half_words = o->element == FA_SCORE_ELEMENT_BF16 || o->element == FA_SCORE_ELEMENT_F16;
     int lead = half_words && (gap == 1 || (gap == 3 && *state >> 20 & 1)) ? 2 : 0; /* bytes before the first element */
-    if (o->element == FA_SCORE_ELEMENT_U8 && gap == 1)
-        n = 4, gap = 0;
+    if (o->element == FA_SCORE_ELEMENT_U8) {
+        lead = gap == 2 ? 3 : 0;
+        if (gap == 1)
+            n = 4, gap = 0;
+    }
     for (int r = o->rank - 1; r >= 0; r--) {
         v->extent[r] = (int32_t)extent[r];
         v->stride[r] = n;
