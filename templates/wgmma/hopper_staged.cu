@@ -135,54 +135,83 @@ __device__ __forceinline__ u32 tile_place$(of.node)(int i, int byte) {
   return byte / $(tile.pitch) * $(tile.box) + i * $(tile.pitch) + (byte % $(tile.pitch) ^ i % 8 * 16);
 }
 //|   end
-//|   if of.by_row and not of.wide then
-//|     local words = c.bc // 2
-//|     local words_abreast = math.min(words & -words, 16)  -- so that a lane's rows are an even number apart
-//|     local from = step and ("(first + (size_t)min(i, last) * (%s * 2))"):format(step)
-//|       or ("(size_t)((const u16 *)score_ahead%d(p, scored, scored.h, row + i) + key * opaque(%s))"):format(of.node, stride)
+//|   if of.by_row then
+//|     local row_bytes = c.bc * size
+//|     local words = row_bytes // 4
+//|     local words_abreast = math.min(words & -words, of.wide and 32 or 16)  -- of 16 bits so that a lane's rows are an even number apart
+//|     local from = step and ("(first + (size_t)min(i, last) * (%s * %d))"):format(step, size)
+//|       or ("(size_t)((const %s *)score_ahead%d(p, scored, scored.h, row + i) + key * opaque(%s))"):format(type, of.node, stride)
 //|     -- Where byte n of row i lies, whose place for byte `own` is `at`; n: a multiple of bytes that lanes have abreast, or of 16.
 //|     local at = tile.swizzled and ("to + i * %d + (own ^ i %% 8 * 16)"):format(tile.pitch) or ("to + i * %d + own"):format(tile.pitch)
 //|     local place = tile.swizzled and ("(at ^ (n & 112)) + (n >> 7) * %d"):format(tile.box) or "at + n"
+//|     if of.wide then
+// The elements of key to key + BC of array $(of.operand), of rows from `row` on, that begin anywhere, word by word.
+//|     else
 // The elements of key to key + BC of array $(of.operand), of rows from `row` on, that begin anywhere. Where keys lie side by side they come
 // word by word, from the word on in which a row begins; where that is in its middle, a lane moves the row to where it belongs.
-__device__ __forceinline__ void stage_halves$(of.node)(const Params &p, const ScoreTile &scored, u32 to, int row, int key, u32 lane) {
+//|     end
+__device__ __forceinline__ void stage_words$(of.node)(const Params &p, const ScoreTile &scored, u32 to, int row, int key, u32 lane) {
   const int keys = scored.sk - key;  // that there are
 //|     if step then
-  const size_t first = (size_t)((const u16 *)score_ahead$(of.node)(p, scored, scored.h, row) + key * opaque($(stride)));
+  const size_t first = (size_t)((const $(type) *)score_ahead$(of.node)(p, scored, scored.h, row) + key * opaque($(stride)));
   const u32 last = max(scored.sq - 1 - row, 0);
 //|     end
-  if ($(stride) == 1) {
-//|     if step then
-    const bool apart = ($(step) & 1) != 0;  // rows begin in turns at a word and in its middle
+//|     -- Rows from `begin` to before `past`.
+//|     local function copy_rows(begin, past)
+#pragma unroll 1
+    for (u32 i = $(begin) + lane / $(words_abreast); i < $(past); i += $(32 // words_abreast)) {
+      const u32 own = lane % $(words_abreast) * 4, at = $(at);
+      size_t from = $(from);
+//|       if of.wide then
+      const int left = keys * 4 - own;
+      from += own;
+//|       else
+      const int left = keys * 2 + ((u32)from & 2) - own;
+      from = (from & ~(size_t)3) + own;
+//|       end
+      if (keys >= BC) {
+#pragma unroll
+        for (u32 n = 0; n < $(row_bytes); n += $(words_abreast * 4)) cp_async_word($(place), from + n);
+      } else {
+#pragma unroll 1
+        for (int n = 0; n < $(row_bytes); n += $(words_abreast * 4)) cp_async_word($(place), from + n, min(max(left - n, 0), 4));
+      }
+    }
 //|     end
+  if ($(stride) == 1) {
+//|     if of.wide then
+//|       copy_rows("0", rows)
+    return;
+  }
+#pragma unroll 1
+  for (u32 i = lane / $(words_abreast); i < $(rows); i += $(32 // words_abreast)) {
+    const int own = lane % $(words_abreast);
+    const u32 at = to + i * $(tile.pitch) + own * 4;
+    const size_t from = $(from);
+#pragma unroll
+    for (int n = 0; n < BC; n += $(words_abreast))
+      cp_async_word(at + n * 4, (size_t)((const float *)from + min(own + n, keys - 1) * opaque($(stride))));
+  }
+}
+//|     else
+//|       if step then
+    const bool apart = ($(step) & 1) != 0;  // rows begin in turns at a word and in its middle
+//|       end
 #pragma unroll 1
     for (u32 group = 0; group <= $(rows); group += 64) {
-#pragma unroll 1
-      for (u32 i = group + lane / $(words_abreast); i < min(group + 64, $(rows)); i += $(32 // words_abreast)) {
-        const u32 own = lane % $(words_abreast) * 4, at = $(at);
-        size_t from = $(from);
-        const int left = keys * 2 + ((u32)from & 2) - own;
-        from = (from & ~(size_t)3) + own;
-        if (keys >= BC) {
-#pragma unroll
-          for (u32 n = 0; n < $(c.bc * 2); n += $(words_abreast * 4)) cp_async_word($(place), from + n);
-        } else {
-#pragma unroll 1
-          for (int n = 0; n < $(c.bc * 2); n += $(words_abreast * 4)) cp_async_word($(place), from + n, min(max(left - n, 0), 4));
-        }
-      }
-//|     if step then
+//|       indented(2, copy_rows, "group", ("min(group + 64, %s)"):format(rows))
+//|       if step then
       if (!apart && (first & 2) == 0) continue;
-//|     end
+//|       end
       cp_async_commit();
       if (group == 0) continue;
       cp_async_wait<1>();
       __syncwarp();
 #pragma unroll 1
       for (u32 i = group - 64 + lane; i < group; i += 32) {
-//|     if step then
+//|       if step then
         if (apart) i += lane + (~(u32)first / 2 & 1);  // of a lane's two rows one is moved
-//|     end
+//|       end
         const size_t from = $(from);
         if ((from & 2) == 0) continue;
         const u32 own = 0, at = $(at);
@@ -190,16 +219,16 @@ __device__ __forceinline__ void stage_halves$(of.node)(const Params &p, const Sc
         u32 n = 0;
         uint4 x = load_shared_x4($(place));
 #pragma unroll 1
-        while (n < $(c.bc * 2)) {
+        while (n < $(row_bytes)) {
           const u32 here = $(place);
           n += 16;
-          const uint4 y = n < $(c.bc * 2) ? load_shared_x4($(place)) : uint4{end, 0, 0, 0};
+          const uint4 y = n < $(row_bytes) ? load_shared_x4($(place)) : uint4{end, 0, 0, 0};
           store_shared(here, one_further(x, y.x));
           x = y;
         }
-//|     if step then
+//|       if step then
         if (apart) break;
-//|     end
+//|       end
       }
     }
     return;
@@ -210,7 +239,7 @@ __device__ __forceinline__ void stage_halves$(of.node)(const Params &p, const Sc
     const u32 own = 0, at = $(at);
     const u16 *from = (const u16 *)$(from);
 #pragma unroll 1
-    for (int n = 0, left = keys; n < $(c.bc * 2); n += 16) {
+    for (int n = 0, left = keys; n < $(row_bytes); n += 16) {
       u16 x[8];
 #pragma unroll
       for (int m = 0; m < 8; m++) x[m] = *from, from += --left > 0 ? opaque($(stride)) : 0;
@@ -218,13 +247,14 @@ __device__ __forceinline__ void stage_halves$(of.node)(const Params &p, const Sc
     }
   }
 }
+//|     end
 //|   end
 // The elements of key to key + BC of array $(of.operand), of rows from `row` on.
 __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
 //|   if tile.boxed then  -- what no box can hold
   ScoreTile here = scored;
   here.b = opaque(here.b), here.h = opaque(here.h);
-  stage_halves$(of.node)(p, here, to, row, key, lane);
+  stage_words$(of.node)(p, here, to, row, key, lane);
 }
 //|   else
 //|   if of.by_row and step then
@@ -280,21 +310,8 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
   }
   ScoreTile here = scored;
   here.b = opaque(here.b), here.h = opaque(here.h), here.sq = opaque(p.sq), here.sk = opaque(p.sk);
-//|   if of.by_row and not of.wide then
-  stage_halves$(of.node)(p, here, to, row, key, lane);
-}
-//|   elseif of.by_row then
-//|     local abreast = math.min(c.bc & -c.bc, 32)
-  // A word is an element, which may lie anywhere.
-  const int own = lane % $(abreast);
-#pragma unroll 1
-  for (int i = lane / $(abreast); i < $(rows); i += $(32 // abreast)) {
-    const float *const from = (const float *)score_ahead$(of.node)(p, here, here.h, row + i) + key * opaque($(stride));
-#pragma unroll
-    for (int n = 0; n < $(c.bc // abreast); n++)
-      cp_async_word(to + i * $(tile.pitch) + (own + n * $(abreast)) * 4,
-                    (size_t)(from + min(own + n * $(abreast), here.sk - 1 - key) * opaque($(stride))));
-  }
+//|   if of.by_row then
+  stage_words$(of.node)(p, here, to, row, key, lane);
 }
 //|   else
   const $(type) *const from = (const $(type) *)score_ahead$(of.node)(p, here, here.h, row);
