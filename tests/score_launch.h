@@ -80,8 +80,8 @@ static inline void *score_tensor(fa_context *ctx, const score_launch *l, const f
     return at;
 }
 
-/* An array of the program, packed but for a gap after each row, or of bytes or numbers between elements. Of 16-bit elements rows of one array in four
- * begin at multiples of 16 bytes, as TMA takes them, and one in four or more begins in the middle of a word, some with each of their rows. */
+/* An array of the program, packed but for a gap after each row, or between elements. Of 16-bit elements rows of one array in four begin at
+ * multiples of 16 bytes, as TMA takes them, and one in four or more begins in the middle of a word, some with each of their rows. */
 static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64_t *state)
 {
     const fa_score_operand *o = &l->program->ir.operand[k];
@@ -95,7 +95,7 @@ static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64
     int gap = (int)score_below(state, 4); /* 3: so that rows begin at even elements */
     bool half_words = o->element == FA_SCORE_ELEMENT_BF16 || o->element == FA_SCORE_ELEMENT_F16;
     int lead = half_words && (gap == 1 || (gap == 3 && *state >> 20 & 1)) ? 2 : 0; /* bytes before the first element */
-    if (o->type == FA_SCORE_F32 && gap == 0 && *state >> 21 & 1)
+    if (o->type == FA_SCORE_F32 && (half_words ? gap == 0 && *state >> 21 & 1 : gap == 2))
         n = 3; /* keys that lie apart */
     if (o->element == FA_SCORE_ELEMENT_U8) {
         lead = gap == 2 ? 3 : 0;

@@ -225,7 +225,6 @@ static const score_fault faults[] = {
     { "a row is moved that is not there yet", "wgmma_halves", "hopper_staged.cu", "      cp_async_wait<1>();\n", "" },
     { "words past the last key", "wgmma_staged_held", "hopper_staged.cu", "min(max(left - n, 0), 4)", "4" },
     { "words of the key beside", "wgmma_staged_words", "hopper_staged.cu", "cp_async_word($(place), from + n);", "cp_async_word($(place), from);" },
-    { "keys apart, the one beside", "wgmma_staged_words", "hopper_staged.cu", "min(own + n, keys - 1)", "min(own, keys - 1)" },
     { "keys apart, the row beside", "wgmma_one_text_tma", "hopper_staged.cu", "const u16 *from = (const u16 *)$(from);",
       "const u16 *from = (const u16 *)$(from) + p.score0_stride[2];" },
     { "the same of rows that are stored directly", "wgmma_one_text", "hopper_store.cu", "!(sum[h] >= 0x1p-96f && ", "!(" },
