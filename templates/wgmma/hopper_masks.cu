@@ -72,8 +72,7 @@ __device__ __forceinline__ void stage_elements(const Params &p, const ScoreTile 
   }
 }
 //|   else
-// Bytes of a warpgroup's 64 rows and BC keys from `key` on, to `to`; where those begin in the middle of a word, from the word on. Past the last
-// key they are whatever they are.
+// Bytes of a warpgroup's 64 rows and BC keys from `key` on, to `to`. Past the last key they are whatever they are.
 template <int BYTES>
 __device__ __forceinline__ void copy_elements(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
   constexpr int CHUNKS = BC / BYTES;
@@ -81,9 +80,8 @@ __device__ __forceinline__ void copy_elements(const Params &p, const ScoreTile &
 #pragma unroll 4
   for (int at = lane; at < 64 * CHUNKS; at += 32) {
     const int r = at / CHUNKS, n = at % CHUNKS * BYTES;
-    const unsigned char *const from = mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1)) + key + n;
-    const int before = (int)(size_t)from & (BYTES == 4 ? 3 : 0);
-    copy_part<BYTES>(to + r * $(masks.pitch) + n, from - before, min(max(keys - key - n + before, 0), BYTES));
+    const unsigned char *const from = mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1));
+    copy_part<BYTES>(to + r * $(masks.pitch) + n, from + key + n, min(max(keys - key - n, 0), BYTES));
   }
 }
 __device__ __forceinline__ void stage_elements(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
@@ -91,30 +89,8 @@ __device__ __forceinline__ void stage_elements(const Params &p, const ScoreTile 
 #pragma unroll
   for (int k = 0; k < $(last); k++) apart |= p.score$(operand)_stride[k];
   if ($(stride) == 1 && apart % 16 == 0) return copy_elements<16>(p, scored, to, row, key, lane);
+  if ($(stride) == 1 && apart % 4 == 0) return copy_elements<4>(p, scored, to, row, key, lane);
   const int keys = $(extent);
-  if ($(stride) == 1) {
-    copy_elements<4>(p, scored, to, row, key, lane);
-    if (apart % 4 == 0) return;
-    asm volatile("cp.async.wait_all;" ::: "memory");
-    __syncwarp();
-    // A lane moves a row to where it belongs.
-#pragma unroll 1
-    for (int r = lane; r < 64; r += 32) {
-      const unsigned char *const from = mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1)) + key;
-      const int before = (int)(size_t)from & 3;
-      u32 at = to + r * $(masks.pitch), x = load_shared(at), end = 0;
-#pragma unroll
-      for (int k = 0; k < 3; k++)
-        if (k < before) end |= (u32)from[min(BC - before + k, keys - key - 1)] << 8 * k;
-#pragma unroll 4
-      for (int n = 0; n < BC; n += 4, at += 4) {
-        const u32 next = n + 4 < BC ? load_shared(at + 4) : end;
-        store_shared(at, __funnelshift_r(x, next, 8 * before));
-        x = next;
-      }
-    }
-    return;
-  }
 #pragma unroll 2
   for (int at = lane; at < 64 * (BC / 4); at += 32) {
     const int r = at / (BC / 4), n = at % (BC / 4) * 4;
