@@ -103,11 +103,8 @@ __device__ __forceinline__ T opaque(T x) {
     asm volatile("" : "+r"(x));
   return x;
 }
-//| local by_words, by_halves = false, false  -- tiles whose rows may begin at any word, and at any half of one
-//| for _, tile in ipairs(l.staged.tiles) do
-//|   by_words = by_words or tile.of.by_row
-//|   by_halves = by_halves or tile.of.by_row and not tile.of.wide
-//| end
+//| local by_words = false  -- tiles whose rows may begin at any word
+//| for _, tile in ipairs(l.staged.tiles) do by_words = by_words or tile.of.by_row end
 //| if by_words then
 // A word, of which `bytes` are read and the others are zeros.
 __device__ __forceinline__ void cp_async_word(u32 to, size_t from) {
@@ -115,12 +112,6 @@ __device__ __forceinline__ void cp_async_word(u32 to, size_t from) {
 }
 __device__ __forceinline__ void cp_async_word(u32 to, size_t from, int bytes) {
   asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-}
-//| end
-//| if by_halves then
-// Elements 1 to 8 of 16 bytes and a word after them.
-__device__ __forceinline__ uint4 one_further(const uint4 &x, u32 next) {
-  return uint4{__byte_perm(x.x, x.y, 0x5432), __byte_perm(x.y, x.z, 0x5432), __byte_perm(x.z, x.w, 0x5432), __byte_perm(x.w, next, 0x5432)};
 }
 //| end
 //| for _, tile in ipairs(l.staged.tiles) do
@@ -143,7 +134,9 @@ __device__ __forceinline__ u32 tile_place$(of.node)(int i, int byte) {
 //|       or ("(size_t)((const %s *)score_ahead%d(p, scored, scored.h, row + i) + key * opaque(%s))"):format(type, of.node, stride)
 //|     -- Where byte n of row i lies, whose place for byte `own` is `at`; n: a multiple of bytes that lanes have abreast, or of 16.
 //|     local at = tile.swizzled and ("to + i * %d + (own ^ i %% 8 * 16)"):format(tile.pitch) or ("to + i * %d + own"):format(tile.pitch)
-//|     local place = tile.swizzled and ("(at ^ (n & 112)) + (n >> 7) * %d"):format(tile.box) or "at + n"
+//|     local function place(n)
+//|       return tile.swizzled and ("(at ^ (%s & 112)) + (%s >> 7) * %d"):format(n, n, tile.box) or "at + " .. n
+//|     end
 //|     if of.wide then
 // The elements of key to key + BC of array $(of.operand), of rows from `row` on, that begin anywhere, word by word.
 //|     else
@@ -156,27 +149,53 @@ __device__ __forceinline__ void stage_words$(of.node)(const Params &p, const Sco
   const size_t first = (size_t)((const $(type) *)score_ahead$(of.node)(p, scored, scored.h, row) + key * opaque($(stride)));
   const u32 last = max(scored.sq - 1 - row, 0);
 //|     end
+//|     local apart_rows = 32 // words_abreast  -- of a lane
+//|     local unrolled = tile.swizzled and 8 // apart_rows or 4
 //|     -- Rows from `begin` to before `past`.
 //|     local function copy_rows(begin, past)
-#pragma unroll 1
-    for (u32 i = $(begin) + lane / $(words_abreast); i < $(past); i += $(32 // words_abreast)) {
-      const u32 own = lane % $(words_abreast) * 4, at = $(at);
-      size_t from = $(from);
-//|       if of.wide then
-      const int left = keys * 4 - own;
-      from += own;
-//|       else
-      const int left = keys * 2 + ((u32)from & 2) - own;
+//|       if step then
+    if (all) {
+      const u32 own = lane % $(words_abreast) * 4, i = $(begin) + lane / $(words_abreast);
+      u32 at = $(at);
+      size_t from = first + i * ($(step) * $(size));
       from = (from & ~(size_t)3) + own;
-//|       end
-      if (keys >= BC) {
-#pragma unroll
-        for (u32 n = 0; n < $(row_bytes); n += $(words_abreast * 4)) cp_async_word($(place), from + n);
-      } else {
+      const u32 end = at + ($(past) - ($(begin))) * $(tile.pitch);
 #pragma unroll 1
-        for (int n = 0; n < $(row_bytes); n += $(words_abreast * 4)) cp_async_word($(place), from + n, min(max(left - n, 0), 4));
+      for (; at < end; at += $(unrolled * apart_rows * tile.pitch)) {
+#pragma unroll
+        for (u32 k = 0; k < $(unrolled); k++) {
+#pragma unroll
+          for (u32 n = 0; n < $(row_bytes); n += $(words_abreast * 4))
+//|         if tile.swizzled then
+            cp_async_word((at ^ k * $(apart_rows * 16) ^ (n & 112)) + k * $(apart_rows * tile.pitch) + (n >> 7) * $(tile.box), from + n);
+//|         else
+            cp_async_word(at + k * $(apart_rows * tile.pitch) + n, from + n);
+//|         end
+          from += $(step) * $(size * apart_rows);
+        }
+      }
+    } else {
+//|       else
+    {
+//|       end
+#pragma unroll 1
+      for (u32 i = $(begin) + lane / $(words_abreast); i < $(past); i += $(apart_rows)) {
+        const u32 own = lane % $(words_abreast) * 4, at = $(at);
+        size_t from = $(from);
+//|       if of.wide then
+        const int left = keys * 4 - own;
+        from += own;
+//|       else
+        const int left = keys * 2 + ((u32)from & 2) - own;
+        from = (from & ~(size_t)3) + own;
+//|       end
+#pragma unroll 1
+        for (int n = 0; n < $(row_bytes); n += $(words_abreast * 4)) cp_async_word($(place("n")), from + n, min(max(left - n, 0), 4));
       }
     }
+//|     end
+//|     if step then
+  const bool all = keys >= BC && row + $(rows) <= scored.sq;  // rows and keys are there
 //|     end
   if ($(stride) == 1) {
 //|     if of.wide then
@@ -216,15 +235,22 @@ __device__ __forceinline__ void stage_words$(of.node)(const Params &p, const Sco
         if ((from & 2) == 0) continue;
         const u32 own = 0, at = $(at);
         const u32 end = ((const u16 *)from)[min(BC, keys) - 1];
-        u32 n = 0;
-        uint4 x = load_shared_x4($(place));
+//|       local together = 2  -- chunks of 16 bytes, so that one wait serves them
+        u32 x[$(together * 4 + 1)];
 #pragma unroll 1
-        while (n < $(row_bytes)) {
-          const u32 here = $(place);
-          n += 16;
-          const uint4 y = n < $(row_bytes) ? load_shared_x4($(place)) : uint4{end, 0, 0, 0};
-          store_shared(here, one_further(x, y.x));
-          x = y;
+        for (u32 n = 0; n < $(row_bytes); n += $(together * 16)) {
+#pragma unroll
+          for (u32 k = 0; k < $(together); k++) {
+            const uint4 y = load_shared_x4($(place("(n + k * 16)")));
+            x[4 * k] = y.x, x[4 * k + 1] = y.y, x[4 * k + 2] = y.z, x[4 * k + 3] = y.w;
+          }
+          const u32 next = n + $(together * 16);
+          x[$(together * 4)] = next < $(row_bytes) ? load_shared($(place("next"))) : end;
+#pragma unroll
+          for (u32 k = 0; k < $(together * 4); k++) x[k] = __byte_perm(x[k], x[k + 1], 0x5432);
+#pragma unroll
+          for (u32 k = 0; k < $(together); k++)
+            store_shared($(place("(n + k * 16)")), uint4{x[4 * k], x[4 * k + 1], x[4 * k + 2], x[4 * k + 3]});
         }
 //|       if step then
         if (apart) break;
@@ -243,7 +269,7 @@ __device__ __forceinline__ void stage_words$(of.node)(const Params &p, const Sco
       u16 x[8];
 #pragma unroll
       for (int m = 0; m < 8; m++) x[m] = *from, from += --left > 0 ? opaque($(stride)) : 0;
-      store_shared($(place), uint4{x[0] | (u32)x[1] << 16, x[2] | (u32)x[3] << 16, x[4] | (u32)x[5] << 16, x[6] | (u32)x[7] << 16});
+      store_shared($(place("n")), uint4{x[0] | (u32)x[1] << 16, x[2] | (u32)x[3] << 16, x[4] | (u32)x[5] << 16, x[6] | (u32)x[7] << 16});
     }
   }
 }
