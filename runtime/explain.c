@@ -57,7 +57,7 @@ static bool reads_pairs(const fa_score_ir *ir, const fa_score_node *a)
 }
 
 /* Of kernels that copy such rows to shared memory, 16 bytes at a time, those that they cannot: "score      bias: rows begin at multiples of
- * 2 bytes, so that each element is read by itself; accepted for copies: 16". */
+ * 2 bytes, so that they come 4 bytes at a time, and are moved; accepted for copies of 16 bytes: 16". */
 static void tell_rows(fa_text *t, const fa_program *program, const fa_score_given *given)
 {
     bool told[FA_SCORE_OPERANDS_MAX] = { false };
@@ -75,11 +75,9 @@ static void tell_rows(fa_text *t, const fa_program *program, const fa_score_give
             fa_text_fmt(t, "score      %s: keys are %lld elements apart, so that each is read by itself; accepted for copies: 1\n", o->name,
                         (long long)g->stride[o->rank - 1]);
         else if (at % 16)
-            fa_text_fmt(
-                t,
-                "score      %s: rows begin at multiples of %lld bytes, so that each element is read by itself; accepted for copies: "
-                "16\n",
-                o->name, (long long)(at & -at));
+            fa_text_fmt(t, "score      %s: rows begin at multiples of %lld bytes, so that they come 4 bytes at a time%s; accepted for copies "
+                           "of 16 bytes: 16\n",
+                        o->name, (long long)(at & -at), at % 4 ? ", and are moved" : "");
     }
 }
 

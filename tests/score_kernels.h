@@ -270,7 +270,18 @@ static const score_kernel score_kernels[] = {
       true, 0, 0, 150, 300, 40, 1e-3 },
     { "wgmma_one_text_tma", BIAS, "bf16,d=128" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"),
+      true, 0, 0, 150, 300, 40, 1e-3 },    { "wgmma_one_text_swizzled", BIAS, "bf16,d=128" CAUSAL,
+      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=direct"),
       true, 0, 0, 150, 300, 40, 1e-3 },
+    { "wgmma_halves", BIAS, "bf16,d=64" CAUSAL, /* two boxes to a row */
+      WGMMA("br=128,schedule=pingpong,bc=128,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=direct"),
+      true, 0, 0, 200, 300, 0, 0 },
+    { "wgmma_staged_words", BIAS_F32, "bf16,d=64,mask=none", /* elements of 32 bits, at any word */
+      WGMMA("br=128,schedule=pingpong,bc=80,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=direct"),
+      true, 0, 0, 150, 200, 0, 0 },
+    { "wgmma_cluster_halves", BIAS, "bf16,d=64" CAUSAL,
+      WGMMA("br=128,schedule=pingpong,bc=128,q_bufs=1,grid=static,ahead=0,cluster=2,rescale=lazy_scaled,convert=early,o_path=direct"),
+      true, 0, 0, 400, 300, 0, 0 },
 };
 /* clang-format on */
 #define SCORE_KERNELS (sizeof score_kernels / sizeof *score_kernels)

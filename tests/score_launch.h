@@ -14,7 +14,7 @@ typedef struct score_kernel {
     bool hopper;
     int hq, hkv;      /* 0, 0: drawn */
     int sq, sk;       /* at most; sk of 0: as many keys as queries; sequences of lengths of their own are as long */
-    float q_scale;    /* of Q's numbers; 0: 1; beyond 1e9 or below 1e-9 the scale is as much less or more */
+    float q_scale;    /* of Q's numbers; 0: 1; beyond 1e9 or below 1e-9 the scale is as much less or more; else above 16 of arrays, too */
     double tolerance; /* beside what the type has, of O and LSE */
 } score_kernel;
 
@@ -80,8 +80,8 @@ static inline void *score_tensor(fa_context *ctx, const score_launch *l, const f
     return at;
 }
 
-/* An array of the program, packed but for a gap after each row, or of bytes between elements. Rows of one in four, of 16-bit elements,
- * begin at multiples of 16 bytes, as TMA takes them. */
+/* An array of the program, packed but for a gap after each row, or between elements. Of 16-bit elements rows of one array in four begin at
+ * multiples of 16 bytes, as TMA takes them, and one in four or more begins in the middle of a word, some with each of their rows. */
 static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64_t *state)
 {
     const fa_score_operand *o = &l->program->ir.operand[k];
@@ -94,8 +94,14 @@ static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64
     bool bits = o->element == FA_SCORE_ELEMENT_BITS;
     int gap = (int)score_below(state, 4); /* 3: so that rows begin at even elements */
     bool half_words = o->element == FA_SCORE_ELEMENT_BF16 || o->element == FA_SCORE_ELEMENT_F16;
-    if (o->element == FA_SCORE_ELEMENT_U8 && gap == 1)
-        n = 4, gap = 0;
+    int lead = half_words && (gap == 1 || (gap == 3 && *state >> 20 & 1)) ? 2 : 0; /* bytes before the first element */
+    if (o->type == FA_SCORE_F32 && (half_words ? gap == 0 && *state >> 21 & 1 : gap == 2))
+        n = 3; /* keys that lie apart */
+    if (o->element == FA_SCORE_ELEMENT_U8) {
+        lead = gap == 2 ? 3 : 0;
+        if (gap == 1)
+            n = 4, gap = 0;
+    }
     for (int r = o->rank - 1; r >= 0; r--) {
         v->extent[r] = (int32_t)extent[r];
         v->stride[r] = n;
@@ -141,7 +147,10 @@ static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64
         for (int r = o->rank - 1; r >= 0 && ++index[r] == extent[r]; r--)
             index[r] = 0;
     }
-    v->ptr = score_to_device(ctx, image, (size_t)(n * size));
+    unsigned char *to;
+    SCORE_OK(fa_alloc(ctx, (void **)&to, (size_t)(lead + n * size)));
+    SCORE_OK(fa_copy(ctx, to + lead, image, (size_t)(n * size), FA_TO_DEVICE));
+    v->ptr = to + lead;
     free(image);
 }
 
@@ -232,6 +241,7 @@ static inline void score_draw(fa_context *ctx, score_launch *l, const score_kern
         l->total_q = l->b * l->sq, l->total_k = l->b * l->sk;
     score_world_draw(&l->world, &l->program->ir, &state);
     l->world.b = l->b, l->world.hq = l->hq, l->world.hkv = l->hkv;
+    l->world.spread = k->q_scale > 16 && k->q_scale < 1e9f ? k->q_scale : 1;
     const int64_t of[FA_SCORE_LENGTHS] = { l->b, l->hq, l->hkv, l->sq, l->sk, l->total_q, l->total_k };
     for (int i = 0; i < l->program->ir.operands; i++) {
         const fa_score_operand *o = &l->program->ir.operand[i];
@@ -397,7 +407,7 @@ static inline void score_close(fa_context *ctx, score_launch *l)
             fa_free(ctx, (void *)(uintptr_t)device[i]);
     for (int k = 0; k < l->program->ir.operands; k++)
         if (l->value[k].ptr)
-            fa_free(ctx, (void *)(uintptr_t)l->value[k].ptr);
+            fa_free(ctx, (void *)((uintptr_t)l->value[k].ptr / 16 * 16));
     free(l->q), free(l->k), free(l->v), free(l->o), free(l->lse);
     free(l->first_q), free(l->first_k), free(l->length_k), free(l->page_table);
     fa_score_destroy(l->score);

@@ -14,6 +14,7 @@ typedef struct score_world {
     int bumped; /* operand of which one element has `bump` added; -1: none */
     int64_t at[FA_SCORE_RANK_MAX];
     double bump;
+    double spread; /* of numbers with fractions: -2 to 2, times it; 0: 1 */
 } score_world;
 
 static inline uint64_t score_mix(uint64_t x)
@@ -62,7 +63,7 @@ static inline double score_element(void *user, int operand, const int64_t *index
     case FA_SCORE_ELEMENT_BITS:
         return (double)(h & 1);
     default:
-        return (double)(h % 4097) / 1024 - 2 + (here ? w->bump : 0);
+        return ((double)(h % 4097) / 1024 - 2) * (w->spread ? w->spread : 1) + (here ? w->bump : 0);
     }
 }
 

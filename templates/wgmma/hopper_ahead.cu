@@ -65,7 +65,7 @@ __device__ __forceinline__ void read_ahead(ScoreAhead &ahead, const Params &p, c
       const auto *const from = score_ahead$(of.node)(p, scored, head, query);
 //|   if not diagonal then
       // Two keys lie side by side, from an even place on.
-      if (whole && $(stride) == 1 && (size_t)(from + first) % sizeof($(two)) == 0) {
+      if (__all_sync(~0u, whole && $(stride) == 1 && (size_t)(from + first) % sizeof($(two)) == 0)) {
         const $(two) *const pairs = (const $(two) *)(from + first);
 #pragma unroll
         for (int n = 0; n < NS / 4; n++) {
@@ -75,6 +75,14 @@ __device__ __forceinline__ void read_ahead(ScoreAhead &ahead, const Params &p, c
 //|     else
           $(to)[2 * n + h] = pairs[4 * n];
 //|     end
+        }
+        continue;
+      }
+      // Or from an odd one on, or some rows' do.
+      if (whole && $(stride) == 1) {
+#pragma unroll
+        for (int n = 0; n < NS / 4; n++) {
+          $(take(of, "n", "h", "from[first + 8 * n]", "from[first + 8 * n + 1]"))
         }
         continue;
       }

@@ -60,6 +60,11 @@ __device__ __forceinline__ void cut_maxima(const float $(scores), RowState (&sta
     const float sum = quad_max(state[h].l);
     if (sum > HIGHEST_SUM && sum < infinity()) next = m + (float)min((__float_as_int(sum) >> 23) - 127, 120);
 //| end
+//| if l.one_text then
+    // That is an estimate: a sum that would be lost beside it may be all that the row has, which is computed again then.
+    const float half = exp2_approx(0.5f * (m - next));
+    if (m - next < -120.f && sum * half * half > 0x1p-120f) next = 2 * FAR;
+//| end
     keep[h] = next == m ? 1.f : exp2_approx(m - next);
     state[h].m = next;
     state[h].l *= keep[h];

@@ -1,4 +1,4 @@
-//| needs "c.bc c.cluster l.begins? l.cuts? l.held? l.persistent l.reads_twice? l.staged"
+//| needs "c.bc c.cluster l.begins? l.cuts? l.held? l.one_text? l.persistent l.reads_twice? l.staged"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local program = p.score
 //| local shared = c.cluster > 1  -- blocks of a cluster have rows of their own
@@ -103,49 +103,193 @@ __device__ __forceinline__ T opaque(T x) {
     asm volatile("" : "+r"(x));
   return x;
 }
+//| local by_words = false  -- tiles whose rows may begin at any word
+//| for _, tile in ipairs(l.staged.tiles) do by_words = by_words or tile.of.by_row end
+//| if by_words then
+// A word, of which `bytes` are read and the others are zeros.
+__device__ __forceinline__ void cp_async_word(u32 to, size_t from) {
+  asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
+}
+__device__ __forceinline__ void cp_async_word(u32 to, size_t from, int bytes) {
+  asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
+//| end
 //| for _, tile in ipairs(l.staged.tiles) do
 //|   local of = tile.of
 //|   local size, type = of.wide and 4 or 2, of.wide and "float" or "u16"
 //|   local chunks = c.bc * size // 16
 //|   local abreast = math.min(chunks & -chunks, 32)  -- lanes to a row
 //|   local stride = ("p.score%d_stride[%d]"):format(of.operand, of.rank - 1)
-//|   local step = of.row_index and "step"
-// The elements of key to key + BC of array $(of.operand), of rows from `row` on. Lanes take 16 bytes where elements lie side by side, aligned.
-//|   if tile.swizzled then
+//|   local step = of.row_index and ("p.score%d_stride[%d]"):format(of.operand, of.row_index)
+//|   if tile.swizzled and l.one_text then
 __device__ __forceinline__ u32 tile_place$(of.node)(int i, int byte) {
   return byte / $(tile.pitch) * $(tile.box) + i * $(tile.pitch) + (byte % $(tile.pitch) ^ i % 8 * 16);
 }
 //|   end
+//|   if of.by_row then
+//|     local row_bytes = c.bc * size
+//|     local words = row_bytes // 4
+//|     local words_abreast = math.min(words & -words, of.wide and 32 or 16)  -- of 16 bits so that a lane's rows are an even number apart
+//|     local from = step and ("(first + (size_t)min(i, last) * (%s * %d))"):format(step, size)
+//|       or ("(size_t)((const %s *)score_ahead%d(p, scored, scored.h, row + i) + key * opaque(%s))"):format(type, of.node, stride)
+//|     -- Where byte n of row i lies, whose place for byte `own` is `at`; n: a multiple of bytes that lanes have abreast, or of 16.
+//|     local at = tile.swizzled and ("to + i * %d + (own ^ i %% 8 * 16)"):format(tile.pitch) or ("to + i * %d + own"):format(tile.pitch)
+//|     local function place(n)
+//|       return tile.swizzled and ("(at ^ (%s & 112)) + (%s >> 7) * %d"):format(n, n, tile.box) or "at + " .. n
+//|     end
+//|     if of.wide then
+// The elements of key to key + BC of array $(of.operand), of rows from `row` on, that begin anywhere, word by word.
+//|     else
+// The elements of key to key + BC of array $(of.operand), of rows from `row` on, that begin anywhere. Where keys lie side by side they come
+// word by word, from the word on in which a row begins; where that is in its middle, a lane moves the row to where it belongs.
+//|     end
+__device__ __forceinline__ void stage_words$(of.node)(const Params &p, const ScoreTile &scored, u32 to, int row, int key, u32 lane) {
+  const int keys = scored.sk - key;  // that there are
+//|     if step then
+  const size_t first = (size_t)((const $(type) *)score_ahead$(of.node)(p, scored, scored.h, row) + key * opaque($(stride)));
+  const u32 last = max(scored.sq - 1 - row, 0);
+//|     end
+//|     local apart_rows = 32 // words_abreast  -- of a lane
+//|     local unrolled = tile.swizzled and 8 // apart_rows or 4
+//|     -- Rows from `begin` to before `past`.
+//|     local function copy_rows(begin, past)
+//|       if step then
+    if (all) {
+      const u32 own = lane % $(words_abreast) * 4, i = $(begin) + lane / $(words_abreast);
+      u32 at = $(at);
+      size_t from = first + i * ($(step) * $(size));
+      from = (from & ~(size_t)3) + own;
+      const u32 end = at + ($(past) - ($(begin))) * $(tile.pitch);
+#pragma unroll 1
+      for (; at < end; at += $(unrolled * apart_rows * tile.pitch)) {
+#pragma unroll
+        for (u32 k = 0; k < $(unrolled); k++) {
+#pragma unroll
+          for (u32 n = 0; n < $(row_bytes); n += $(words_abreast * 4))
+//|         if tile.swizzled then
+            cp_async_word((at ^ k * $(apart_rows * 16) ^ (n & 112)) + k * $(apart_rows * tile.pitch) + (n >> 7) * $(tile.box), from + n);
+//|         else
+            cp_async_word(at + k * $(apart_rows * tile.pitch) + n, from + n);
+//|         end
+          from += $(step) * $(size * apart_rows);
+        }
+      }
+    } else {
+//|       else
+    {
+//|       end
+#pragma unroll 1
+      for (u32 i = $(begin) + lane / $(words_abreast); i < $(past); i += $(apart_rows)) {
+        const u32 own = lane % $(words_abreast) * 4, at = $(at);
+        size_t from = $(from);
+//|       if of.wide then
+        const int left = keys * 4 - own;
+        from += own;
+//|       else
+        const int left = keys * 2 + ((u32)from & 2) - own;
+        from = (from & ~(size_t)3) + own;
+//|       end
+#pragma unroll 1
+        for (int n = 0; n < $(row_bytes); n += $(words_abreast * 4)) cp_async_word($(place("n")), from + n, min(max(left - n, 0), 4));
+      }
+    }
+//|     end
+//|     if step then
+  const bool all = keys >= BC && row + $(rows) <= scored.sq;  // rows and keys are there
+//|     end
+  if ($(stride) == 1) {
+//|     if of.wide then
+//|       copy_rows("0", rows)
+    return;
+  }
+#pragma unroll 1
+  for (u32 i = lane / $(words_abreast); i < $(rows); i += $(32 // words_abreast)) {
+    const int own = lane % $(words_abreast);
+    const u32 at = to + i * $(tile.pitch) + own * 4;
+    const size_t from = $(from);
+#pragma unroll
+    for (int n = 0; n < BC; n += $(words_abreast))
+      cp_async_word(at + n * 4, (size_t)((const float *)from + min(own + n, keys - 1) * opaque($(stride))));
+  }
+}
+//|     else
+//|       if step then
+    const bool apart = ($(step) & 1) != 0;  // rows begin in turns at a word and in its middle
+//|       end
+#pragma unroll 1
+    for (u32 group = 0; group <= $(rows); group += 64) {
+//|       indented(2, copy_rows, "group", ("min(group + 64, %s)"):format(rows))
+//|       if step then
+      if (!apart && (first & 2) == 0) continue;
+//|       end
+      cp_async_commit();
+      if (group == 0) continue;
+      cp_async_wait<1>();
+      __syncwarp();
+#pragma unroll 1
+      for (u32 i = group - 64 + lane; i < group; i += 32) {
+//|       if step then
+        if (apart) i += lane + (~(u32)first / 2 & 1);  // of a lane's two rows one is moved
+//|       end
+        const size_t from = $(from);
+        if ((from & 2) == 0) continue;
+        const u32 own = 0, at = $(at);
+        const u32 end = ((const u16 *)from)[min(BC, keys) - 1];
+//|       local together = 2  -- chunks of 16 bytes, so that one wait serves them
+        u32 x[$(together * 4 + 1)];
+#pragma unroll 1
+        for (u32 n = 0; n < $(row_bytes); n += $(together * 16)) {
+#pragma unroll
+          for (u32 k = 0; k < $(together); k++) {
+            const uint4 y = load_shared_x4($(place("(n + k * 16)")));
+            x[4 * k] = y.x, x[4 * k + 1] = y.y, x[4 * k + 2] = y.z, x[4 * k + 3] = y.w;
+          }
+          const u32 next = n + $(together * 16);
+          x[$(together * 4)] = next < $(row_bytes) ? load_shared($(place("next"))) : end;
+#pragma unroll
+          for (u32 k = 0; k < $(together * 4); k++) x[k] = __byte_perm(x[k], x[k + 1], 0x5432);
+#pragma unroll
+          for (u32 k = 0; k < $(together); k++)
+            store_shared($(place("(n + k * 16)")), uint4{x[4 * k], x[4 * k + 1], x[4 * k + 2], x[4 * k + 3]});
+        }
+//|       if step then
+        if (apart) break;
+//|       end
+      }
+    }
+    return;
+  }
+  // A row to a lane.
+#pragma unroll 1
+  for (u32 i = lane; i < $(rows); i += 32) {
+    const u32 own = 0, at = $(at);
+    const u16 *from = (const u16 *)$(from);
+#pragma unroll 1
+    for (int n = 0, left = keys; n < $(row_bytes); n += 16) {
+      u16 x[8];
+#pragma unroll
+      for (int m = 0; m < 8; m++) x[m] = *from, from += --left > 0 ? opaque($(stride)) : 0;
+      store_shared($(place("n")), uint4{x[0] | (u32)x[1] << 16, x[2] | (u32)x[3] << 16, x[4] | (u32)x[5] << 16, x[6] | (u32)x[7] << 16});
+    }
+  }
+}
+//|     end
+//|   end
+// The elements of key to key + BC of array $(of.operand), of rows from `row` on.
 __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
-//|   if tile.boxed then  -- what no box can hold is rare: short to compile, 16 bytes by 16 bytes
-//|     local own, n = ("i %% %d * %d"):format(chunks, 16 // size), 16 // size
-//|     local chunk = ("r * %d + own * %d"):format(tile.pitch, size)
-//|     if tile.swizzled then chunk = ("tile_place%d(r, own * %d)"):format(of.node, size) end
+//|   if tile.boxed then  -- what no box can hold
   ScoreTile here = scored;
   here.b = opaque(here.b), here.h = opaque(here.h);
-#pragma unroll 1
-  for (int i = lane; i < $(rows) * $(chunks); i += 32) {
-    const int r = i / $(chunks), own = $(own);
-    const long long stride = opaque($(stride));
-    const $(type) *const from = (const $(type) *)score_ahead$(of.node)(p, here, here.h, row + r) + (key + own) * stride;
-    const u32 place = to + $(chunk);
-    if (stride == 1 && (size_t)from % 16 == 0)
-      cp_async_part(place, from, min(max(p.sk - key - own, 0) * $(size), 16));
-    else
-#pragma unroll 1
-      for (int n = 0; n < $(n); n++) {
-        const $(type) x = from[min(n, p.sk - 1 - key - own) * stride];
-        store_shared(place + n * $(size), $(of.wide and "(u32)__float_as_int(x)" or "x"));
-      }
-  }
+  stage_words$(of.node)(p, here, to, row, key, lane);
 }
 //|   else
 //|   if of.by_row and step then
-  const long long step = opaque(p.score$(of.operand)_stride[$(of.row_index)]);
+  const long long step = opaque($(step));
 //|   end
+  // 16 bytes by 16 bytes where elements lie side by side, aligned.
   const $(type) *const first = (const $(type) *)score_ahead$(of.node)(p, scored, scored.h, row) + key;
 //|   if of.by_row and step then
-  const bool aligned = $(stride) == 1 && ((size_t)first | (size_t)$(step) * $(size)) % 16 == 0;
+  const bool aligned = $(stride) == 1 && ((size_t)first | (size_t)step * $(size)) % 16 == 0;
 //|   elseif of.by_row then
   bool aligned = $(stride) == 1;
   for (int i = lane; i < $(rows); i += 32) aligned = aligned && (size_t)(score_ahead$(of.node)(p, scored, scored.h, row + i) + key) % 16 == 0;
@@ -156,14 +300,12 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
   if (aligned) {
 //|   if of.by_row then
     const int own = lane % $(abreast) * $(16 // size), r = lane / $(abreast);
-//|     if not tile.swizzled then
     to += r * $(tile.pitch) + own * $(size);
-//|     end
 //|     if step then
     if (row + $(rows) <= scored.sq && key + BC <= scored.sk) {
-      const $(type) *from = first + own + r * $(step);
+      const $(type) *from = first + own + r * step;
 #pragma unroll 4
-      for (int i = 0; i < $(rows); i += $(32 // abreast), from += $(32 // abreast) * $(step))
+      for (int i = 0; i < $(rows); i += $(32 // abreast), from += $(32 // abreast) * step)
 #pragma unroll
         for (int n = 0; n < $(chunks // abreast); n++)
           cp_async_whole(to + i * $(tile.pitch) + n * $(abreast * 16), from + n * $(abreast * 16 // size));
@@ -173,13 +315,11 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
     ScoreTile here = scored;
     here.b = opaque(here.b), here.h = opaque(here.h), here.sq = opaque(p.sq), here.sk = opaque(p.sk);
 #pragma unroll 1
-    for (int i = r; i < $(rows); i += $(32 // abreast)$(tile.swizzled and "" or (", to += %d"):format(32 // abreast * tile.pitch))) {
+    for (int i = r; i < $(rows); i += $(32 // abreast), to += $(32 // abreast * tile.pitch)) {
       const $(type) *const from = (const $(type) *)score_ahead$(of.node)(p, here, here.h, row + i) + key + own;
-//|     local chunk = ("n * %d"):format(abreast * 16)
-//|     if tile.swizzled then chunk = ("tile_place%d(i, own * %d + n * %d)"):format(of.node, size, abreast * 16) end
 #pragma unroll
       for (int n = 0; n < $(chunks // abreast); n++)
-        cp_async_part(to + $(chunk), from + n * $(abreast * 16 // size),
+        cp_async_part(to + n * $(abreast * 16), from + n * $(abreast * 16 // size),
                       min(max(here.sk - key - own - n * $(abreast * 16 // size), 0) * $(size), 16));
     }
 //|   else
@@ -196,17 +336,19 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
   }
   ScoreTile here = scored;
   here.b = opaque(here.b), here.h = opaque(here.h), here.sq = opaque(p.sq), here.sk = opaque(p.sk);
-#pragma unroll 1
-  for (int i = 0; i < $(tile.rows); i++$(tile.swizzled and "" or (", to += %d"):format(tile.pitch))) {
-    const $(type) *const from = (const $(type) *)score_ahead$(of.node)(p, here, here.h, row + i);
-#pragma unroll 1
-    for (int column = lane; column < BC; column += 32) {
-      const $(type) x = from[min(key + column, here.sk - 1) * opaque($(stride))];
-//|   local element = tile.swizzled and ("tile_place%d(i, column * %d)"):format(of.node, size) or ("column * %d"):format(size)
-      store_shared(to + $(element), $(of.wide and "(u32)__float_as_int(x)" or "x"));
-    }
-  }
+//|   if of.by_row then
+  stage_words$(of.node)(p, here, to, row, key, lane);
 }
+//|   else
+  const $(type) *const from = (const $(type) *)score_ahead$(of.node)(p, here, here.h, row);
+  $(type) x[(BC + 31) / 32];
+#pragma unroll
+  for (int i = 0; i < (BC + 31) / 32; i++) x[i] = from[min(key + 32 * i + lane, here.sk - 1) * opaque($(stride))];
+#pragma unroll
+  for (int i = 0; i < (BC + 31) / 32; i++)
+    if (32 * i + lane < BC) store_shared(to + (32 * i + lane) * $(size), $(of.wide and "(u32)__float_as_int(x[i])" or "x[i]"));
+}
+//|   end
 //|   end
 //| end
 //| for _, line in ipairs(l.staged.lines) do
@@ -338,6 +480,19 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
 //| end
       mbarrier_wait(score_empty(smem, at), turn / STAGES_SCORE ^ 1);
       const u32 stage = smem + SMEM_SCORE + at * SCORE_STAGE;
+//| -- Where boxes are all, they leave first, so that nothing of them is held while elements are copied.
+//| local function load_boxes()
+//|   local bytes = 0
+//|   for _, tile in ipairs(boxes) do bytes = bytes + tile.bytes end
+      if (p.boxed && threadIdx.x % 32 == 0) {
+        mbarrier_expect(score_full(smem, at), $(bytes));
+//|   for _, tile in ipairs(boxes) do
+        load_tile$(tile.node)(p, map$(tile.node), scored, stage + $(tile.at), score_full(smem, at), $(first_row), block * BC);
+//|   end
+      }
+//| end
+//| local boxes_alone = #boxes > 0 and #boxes == #l.staged.tiles and #l.staged.lines == 0
+//| if boxes_alone then load_boxes() end
 //| for _, tile in ipairs(l.staged.tiles) do
       $(tile.boxed and "if (!p.boxed) " or "")stage_tile$(tile.node)(p, scored, stage + $(tile.at), $(first_row), block * BC,
                                                                      opaque((int)threadIdx.x) % 32);
@@ -421,17 +576,8 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
       mbarrier_arrive_copied(score_full(smem, at));
 //| end
       __syncwarp();
-//| if #boxes > 0 then
-//|   local bytes = 0
-//|   for _, tile in ipairs(boxes) do bytes = bytes + tile.bytes end
-      if (threadIdx.x % 32 == 0 && p.boxed) {
-        mbarrier_expect(score_full(smem, at), $(bytes));
-//|   for _, tile in ipairs(boxes) do
-        load_tile$(tile.node)(p, map$(tile.node), scored, stage + $(tile.at), score_full(smem, at), $(first_row), block * BC);
-//|   end
-      } else
-//| end
-      if (threadIdx.x % 32 == 0) mbarrier_arrive(score_full(smem, at));
+//| if #boxes > 0 and not boxes_alone then load_boxes() end
+      if ($(#boxes > 0 and "!p.boxed && " or "")threadIdx.x % 32 == 0) mbarrier_arrive(score_full(smem, at));
       walked = walked / 8 * 8 + (turn + 1) % (2 * STAGES_SCORE);
     }
 //| if l.persistent then

@@ -48,9 +48,10 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 #pragma unroll
   for (int n = 0; n < NO / 2; n++) taint[n % 4] = fmaf(o[2 * n] * made[n % 2], o[2 * n + 1] * made[n % 2], taint[n % 4]);
   bool spoilt[2];  // row h has the sums h and h + 2
-//|     local low = l.one_text and " || !(sum[h] >= 0x1p-96f)" or ""  -- its m was far above its scores
+//|     -- Its m was far above its scores, or so far below that 1 / sum is 0.
+//|     local far_off = l.one_text and " || !(sum[h] >= 0x1p-96f && sum[h] <= 0x1p125f)" or ""
 #pragma unroll
-  for (int h = 0; h < 2; h++) spoilt[h] = !(fabsf(taint[h] + taint[h + 2]) < infinity()) || !(state[h].l < infinity())$(low);
+  for (int h = 0; h < 2; h++) spoilt[h] = !(fabsf(taint[h] + taint[h + 2]) < infinity()) || !(state[h].l < infinity())$(far_off);
 //|   end
 //|   if l.even_rows then
   u32 again = KEYS ? rows_again(sequence, state, $(state_of)) : 0;
@@ -211,9 +212,10 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
 //|     if l.most or l.sums or pr.cuts_right then maybe[#maybe + 1] = "!(fabsf(taint[0] + taint[1] + taint[2] + taint[3]) < infinity())" end
 //|     if l.sums_show then
   bool spoilt[2];  // row h has the sums h and h + 2
-//|       local low = l.one_text and " || !(l[h] >= 0x1p-96f)" or ""  -- its m was far above its scores
+//|       -- Its m was far above its scores, or so far below that 1 / sum is 0.
+//|       local far_off = l.one_text and " || !(l[h] >= 0x1p-96f && l[h] <= 0x1p125f)" or ""
 #pragma unroll
-  for (int h = 0; h < 2; h++) spoilt[h] = !(state[h].l < infinity()) || !(fabsf(taint[h] + taint[h + 2]) < infinity())$(low);
+  for (int h = 0; h < 2; h++) spoilt[h] = !(state[h].l < infinity()) || !(fabsf(taint[h] + taint[h + 2]) < infinity())$(far_off);
   // Whether one of this thread's rows may have to be computed again: of rows that see no key, too.
   const bool maybe = $(maybe[1]) || spoilt[0] || spoilt[1];
 //|     else
