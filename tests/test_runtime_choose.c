@@ -487,6 +487,28 @@ Test(runtime_choose, the_first_choice_loads_what_it_needs)
     fa_gen_close(g);
 }
 
+/* Short prompts of wide heads on an H200, as raced: tiles of 64 rows where those of 128 are half a round, and no second kernel where nothing
+ * is cut. */
+Test(runtime_choose, short_wide_prompts)
+{
+    static const char *const rows[][3] = {
+        { "bf16,d=320,b=3,hq=4,hkv=4,sq=570,sk=570", "flash_fwd_wgmma:br=64,", "" },
+        { "bf16,d=320,b=1,hq=8,hkv=8,sq=8192,sk=8192", "flash_fwd_wgmma:br=128,", "" },
+        { "bf16,d=384,mask=causal,b=3,hq=4,hkv=4,sq=415,sk=415", "wide_wgmma:", "combine=0" },
+        { "bf16,d=512,b=4,hq=8,hkv=8,sq=2048,sk=2048", "wide_wgmma:", "combine=1" },
+    };
+    fa_gen *g;
+    fa_arch a = h200();
+    char text[400];
+    cr_assert_eq(fa_gen_open_lazy(&g), FA_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_problem p = problem(rows[i][0]);
+        config_of(g, &p, &a, text);
+        cr_expect(!strncmp(text, rows[i][1], strlen(rows[i][1])) && strstr(text, rows[i][2]), "%s: %s", rows[i][0], text);
+    }
+    fa_gen_close(g);
+}
+
 /* A family whose operation another text says is found, too. */
 Test(runtime_choose, gradients_of_wide_heads_have_families)
 {

@@ -42,7 +42,7 @@ function registers.others(p, c)
 end
 
 -- What a start leaves the producer.
-function registers.feeder_of_start(p, c) return p.dv > ONE_PRODUCT and 24 or c.br <= 128 and 40 or 32 end
+function registers.feeder_of_start(p, c) return p.dv > ONE_PRODUCT and c.br > 64 and 24 or c.br <= 128 and 40 or 32 end
 
 -- Registers per thread: at the launch, and after the producer warpgroup, which keeps `feeder`, gave its own back (setmaxnreg).
 local function after_launch(a, c, feeder)

@@ -24,7 +24,8 @@ return function(p, a, packed)
   local steady = p.dtype == "bf16" and not p.has_lengths and keeps_maxima(p) and raced
     and (not edges.left(p) or edges.long_window(p))
   -- Above 128 columns whole tiles of 64 rows take 0.93 to 0.99 of the time (40 pairs of 7 shapes), of 128 rows 0.98 to 1.05.
-  local keeps_low = p.dtype == "bf16" and not p.has_lengths and not p.score and not edges.left(p) and not packed
+  -- Beside O of more than 256 columns registers have no room for it.
+  local keeps_low = p.dtype == "bf16" and not p.has_lengths and not p.score and not edges.left(p) and not packed and p.dv <= 256
   local dense = not p.has_lengths and not p.score and p.d == p.dv -- what was raced in full
   local rows = packed and p.sq * (p.hq // p.hkv) or p.sq
   -- Whether two buffers of each of K and V, and so many of Q, find room.

@@ -303,6 +303,7 @@ made.constraints[#made.constraints + 1] = { "held", function(p, c, a)
 end, upto = "q_held", about = "registers" }
 -- Tiles of more than two thirds of a round, and a sixteenth for what a bucket has besides, are never cut: then no second kernel is to begin
 -- and end, 3 to 5 us of a launch on an H200 (docs/experiments.md). Where they are cut the last of the warps takes 10 to 15 us longer.
+-- How many tiles a dense call has is known, and the price tells whether they are cut.
 -- Parts of a cluster of two are offered where their tiles are one round of the chip. On an H100 sharing rows, clusters of four and boxes of
 -- 32 columns won nothing: a tuner finds them, and a config can name them.
 made.start = function(p, a)
@@ -315,8 +316,12 @@ made.start = function(p, a)
           o_path = 0, parts = 0, combine = combine }
       end
       add(1, "persistent", "second_kernel")
-      if p.has_v_in_k and tiles * 48 > a.sm_count * 34 then add(1, "persistent", "last_warp") end
-      if bc == 32 and not p.has_v_in_k then add(1, "persistent", "second_kernel", 2) end
+      local one_kernel = p.has_v_in_k and tiles * 48 > a.sm_count * 34 or not (p.has_v_in_k or p.has_lengths)
+      if one_kernel then add(1, "persistent", "last_warp") end
+      if bc == 32 and not p.has_v_in_k then
+        add(1, "persistent", "second_kernel", 2)
+        if one_kernel then add(1, "persistent", "last_warp", 2) end
+      end
       if tiles * 2 <= a.sm_count then add(2, "static", "cluster") end
     end
   end
