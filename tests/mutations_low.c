@@ -103,6 +103,7 @@ const scene low_scenes[] = {
 #define R "low_rows.cu"
 #define F "decode_fragments.cu"
 #define L "decode_loader.cu"
+#define LC "decode_copies.cu"
 #define U "unpack.cu"
 #define W "widen.cu"
 #define X "wgmma_products.cu"
@@ -152,7 +153,7 @@ const mutation low_mutations[] = {
       "(k_whole ? 0 : tile.kv_head)", 0, "side_by_side" },
     { "rows are whole tokens where heads are missing", R, " && p.hkv % HEADS == 0 &&", " &&", 0, "heads_missing" },
     { "the last chunks of a token are the first key's", L, "(key + thread / LEFT) * step +", "key * step +", 0, "side_by_side" },
-    { "rows that lie apart go to the first head's place", L, "tile + (int)threadIdx.x / HEAD_THREADS * ROW_BYTES", "tile", 0,
+    { "rows that lie apart go to the first head's place", LC, "tile + (int)threadIdx.x / HEAD_THREADS * ROW_BYTES", "tile", 0,
       "rows_apart" },
     { "a head's rows begin at the chunk before", "decode_kernel.cu", "(side * V_BYTES & -16)", "(side * V_BYTES - 16 & -16)", 0,
       "side_by_side rows_apart" },
@@ -163,7 +164,7 @@ const mutation low_mutations[] = {
       "asm volatile(\"bar.sync %0, %1;\" ::\"r\"(key_group + 1), \"n\"(HEADS * GROUP_THREADS) : \"memory\");", "__syncwarp();", 1,
       "overlaid" },
     { "heads have the first one's scales of tokens", F, "side * 4 - (side * K_BYTES & -16)", "-(side * K_BYTES & -16)", 0, "side_pages" },
-    { "scales side by side are those of the page's first tokens", L, "from += (u32)page * page_stride + token * stride;",
+    { "scales side by side are those of the page's first tokens", LC, "from += (u32)page * page_stride + token * stride;",
       "from += (u32)page * page_stride;", 0, "side_pages" },
     { "in maps: what no row sees stays", "decode_kernel.cu", "if (byte / V_BYTES < lo || byte / V_BYTES > hi)", "if (false)", 0,
       "maps maps_pages" },
@@ -278,10 +279,10 @@ const mutation low_mutations[] = {
     { "O is left relative to the largest scale", F, "and \" * v_top\" or", "and \"\" or", 0, "tokens token_pages" },
     { "even and odd columns of V are exchanged", F, "make_float4(even[2 * h] * of_o$(by(0)), odd[2 * h] * of_o",
       "make_float4(odd[2 * h] * of_o$(by(0)), even[2 * h] * of_o", 0, "folded tokens" },
-    { "scales of tokens are those of the run's first", L, "(long long)(first + row % RUN) * stride", "(long long)first * stride", 0,
+    { "scales of tokens are those of the run's first", LC, "(long long)(first + row % RUN) * stride", "(long long)first * stride", 0,
       "token_pages" },
-    { "scales are read of tokens that no query sees", L, "cp_async<4>(to + row * 4, scale, read)", "cp_async<4>(to + row * 4, scale, true)",
-      0, "tokens token_packed" },
+    { "scales are read of tokens that no query sees", LC, "cp_async<4>(to + row * 4, scale, read)",
+      "cp_async<4>(to + row * 4, scale, true)", 0, "tokens token_packed" },
     { "scales of V are K's", L, "copy_scales(buffer + $(x:upper())_SCALES, $(x)_scales",
       "copy_scales(buffer + $(x:upper())_SCALES, k_scales", 0, "tokens" },
     { "bytes of two keys are not brought together", U, "word = __byte_perm(word, 0, 0x3120);", "", 0, "folded" },

@@ -356,6 +356,9 @@ function decode.layout(p, c, a, wide)
     l.barriers = round_up(l.used, 8)
     l.used = l.barriers + (l.tokens and 2 * c.key_warps or groups) * c.stages * 8
   end
+  -- Rows of a lane are a stride apart.
+  local in_page = not p.has_pages or p.page >= c.bk
+  l.strided = l.low and not l.tokens and not l.boxes and p.kv_align >= 16 and in_page or nil
   l.walk, l.next = "Walk", "next_tile"
   if p.has_batch_invariant then
     l.walk, l.next = "SegmentWalk", "next"

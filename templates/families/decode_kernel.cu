@@ -145,6 +145,7 @@ constexpr bool PAIRS_V = false;
 
 //| pr.mask_iterations()
 //| include "tiles/decode_loader.cu"
+//| include "tiles/decode_early.cu"
 
 //| include "work/decode_merge.cu"
 
