@@ -689,7 +689,7 @@ end
 -- so does a token's scale.
 function decode.usual_low(p)
   local low = low_bits(p, 80)
-  local lanes = p.hkv > 1 and (is_narrow(p, low) or p.k_scale == 2 or p.v_scale == 2) and 8 or 1
+  local lanes = (is_narrow(p, low) or p.k_scale == 2 or p.v_scale == 2) and 8 or 1
   -- Many buffers first: where a tile ends, what is on its way lasts until the next one has begun.
   return { { 6, 1, lanes }, { 4, 1, lanes }, { 3, 1, lanes }, { 3, 2, lanes }, { 2, 2, lanes } }
 end

@@ -36,7 +36,7 @@ return decode.family {
       if (c.head_warps or 0) == 0 then return true end
       if p.has_batch_invariant then return false, "segments are of one head" end
       if not codes(p.kv, 80) then return false, "K and V have no few bits" end
-      return c.br <= 16, "heads side by side have 16 rows each at most, not br = " .. c.br
+      return c.br <= 32, "heads side by side have 32 rows each at most, not br = " .. c.br
     end, upto = "head_warps" },
     { "boxes", function(p, c, a)
       if (c.boxes or 0) == 0 then return true end
@@ -82,6 +82,11 @@ return decode.family {
     -- Two tiles of 16 rows, which find each other's keys in the L2: 0.86 of the time of one of 32, of two races on an H200.
     if br == 32 then tiles[#tiles + 1] = { br = 16, bk = 32, row_warps = 1, key_warps = 8 } end
     local list = decode.starts(tiles, "last_block", decode.usual_low(p))
+    -- Of wide rows in blocks a warp has no room for 16: tiles of 8, too, each of which unpacks all keys again.
+    if br > 8 and math.max(p.d, p.dv) > 128 and codes(p.kv, a.cc).block > 1 then
+      local narrow = { { br = 8, bk = 32, row_warps = 1, key_warps = 4 }, { br = 8, bk = 16, row_warps = 1, key_warps = 8 } }
+      for _, to in ipairs(decode.starts(narrow, "last_block", decode.usual_low(p))) do list[#list + 1] = to end
+    end
     if br == 8 and a.has_wgmma and codes(p.kv, a.cc).block == 1 and decode.few_keys(p) then
       local tile = { br = 8, bk = 64, row_warps = 1, key_warps = 4 }
       for _, to in ipairs(decode.starts({ tile }, "last_block", { { 3, 1, 1 }, { 2, 1, 1 } })) do list[#list + 1] = to end
@@ -107,16 +112,21 @@ return decode.family {
         end
       end
     end
-    -- The same pieces by TMA, where memory is that fast: keys, heads, buffers.
+    -- The same pieces by TMA, where memory is that fast: keys, heads, buffers, groups where these are not 8 warps'. More rows than 16 are
+    -- several tiles: 32 of a warp would take all its registers, but for d of 64. Beyond 192 columns all rows come so: no other tile of 16
+    -- has room for them.
     local by_boxes = {}
-    if br <= 16 and raced and not p.has_batch_invariant and a.hbm_gbs > 4000 and decode.row_bytes_of(p.kv, p.d) % 16 > 0 then
+    local boxed_br = br <= 16 and br or math.max(p.d, p.dv) <= 64 and 32 or 16
+    if raced and not p.has_batch_invariant and a.hbm_gbs > 4000 and (boxed_br >= 16 or decode.row_bytes_of(p.kv, p.d) % 16 > 0) then
       local nibbles = codes(p.kv, a.cc).bits == 4
-      if p.d <= 64 and br < 16 then by_boxes = { { 64, 8, 2 }, { 64, 4, 2 } }
+      if boxed_br >= 16 then
+        by_boxes = p.d > 128 and { { 16, 4, 2 }, { 32, 4, 2, 1 }, { 16, 8, 2 }, { 32, 2, 2, 2 } } or { { 32, 8, 2 }, { 32, 4, 2 }, { 32, 2, 2 } }
+      elseif p.d <= 64 then by_boxes = { { 64, 8, 2 }, { 64, 4, 2 } }
       elseif br == 4 and nibbles then by_boxes = { { 64, 8, 2 }, { 32, 4, 3 } }
       else by_boxes = { { 32, 8, 2 }, { 32, 4, 2 } } end
     end
     for _, x in ipairs(by_boxes) do
-      local tile = { br = br, bk = x[1], row_warps = 1, key_warps = 8 // x[2], head_warps = x[2], token_rows = 1, boxes = 1 }
+      local tile = { br = boxed_br, bk = x[1], row_warps = 1, key_warps = x[4] or 8 // x[2], head_warps = x[2], token_rows = 1, boxes = 1 }
       if two and decode.has_two_limbs(p, tile) then tile.limbs = 1 end
       if p.hkv % x[2] == 0 and decode.has_token_rows(p, tile) and decode.has_boxes(p, tile, a.cc) then
         local blocks = p.d <= 64 and br == 4 and x[2] == 8 and codes(p.kv, a.cc).bits == 4 and 2 or 1
