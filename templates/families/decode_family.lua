@@ -55,8 +55,9 @@ local function token_rows(f, n, heads)
   local unit = (row | 16) & -(row | 16)
   local t = { row = row, most = 16 - unit, whole = heads * row // 16 }
   t.chunks = (row + t.most + 15) // 16
-  t.pitch = (((heads - 1) * row & -16) // 16 + t.chunks) | 1
-  t.pitch = math.max(t.pitch, t.whole | 1)
+  local read = ((heads - 1) * row & -16) // 16 + t.chunks
+  t.pitch = math.max(read, t.whole) | 1
+  t.after = math.max(0, read - t.whole)  -- chunks beyond all heads' rows that are read with the last head's
   return t
 end
 
@@ -450,6 +451,8 @@ local APART_ROWS, APART_ROWS_4 = 1.015, 0.99
 local APART_ROWS_FAST, APART_ROWS_SHORT = { [2] = 1.1, [4] = 0.96 }, { [2] = 1.1, [4] = 1.02 }
 -- There, of 8 races of q4_0, tiles of four rows: two heads of d above 64; eight of others by 32 keys in each of two blocks; eight streams.
 local APART_TWO_4, APART_ROWS_SHORT_4, APART_LANES_4 = 1.25, 0.985, 1.5
+-- Two heads as one piece, and apart, where four do not divide all: of four races there.
+local APART_TWO_4_ROWS, APART_TWO_4_APART = 0.8, 1.7
 -- There, of 16 races of rows of d to 64 whose words are joined, two blocks: eight heads of q4_0 by 64 keys, of q8_0 by 32; four heads of
 -- q4_0 by 32 keys, where few are walked and where many are; four heads of eight rows.
 local APART_TWO_LONG_4, APART_TWO_SHORT_8, APART_TWO_FEW_4, APART_TWO_MANY_4, APART_EIGHT_ROWS = 0.97, 0.9, 0.8, 1.03, 1.15
@@ -477,10 +480,11 @@ function decode.least_keys(p) return p.b * p.hkv * p.sk * row_bytes(p) <= 4e6 en
 -- keys, or where no block has parts of two tiles, so that all walk in step, and worst elsewhere. 40 races of e4m3 and s8 on an H200.
 local BOXES_SHORT, BOXES_LONG = { [1] = 1.1, [2] = 0.89, [4] = 0.87, [8] = 0.9 }, { [1] = 1.04, [2] = 1.02, [4] = 0.985, [8] = 1 }
 local BOXES_KEPT, BOXES_IN_STEP = 0.84, 0.955
--- Rows of all heads of a token by boxes, in blocks: by the number of heads; of 16 rows, which one shape was raced with. 22 races of q8_0
--- and q4_0 on an H200, beside the prices of rows that warps copy, which are some 10 % below their times.
+local BOXES_TILES = 0.68  -- two tiles of 16 rows of 128 bytes, of one race of 24 rows
+-- Rows of all heads of a token by boxes, in blocks: by the number of heads; of 16 rows and more. 33 races of q8_0 and q4_0 on an H200,
+-- beside the prices of rows that warps copy, which are some 10 % below their times.
 local TOGETHER_SHORT, TOGETHER_LONG = { [2] = 1.05, [4] = 0.83, [8] = 0.81 }, { [2] = 1.1, [4] = 0.89, [8] = 0.87 }
-local TOGETHER_MANY = 0.68
+local TOGETHER_MANY, TOGETHER_MANY_SHORT = 0.8, 0.73
 -- 16 rows of one head of them by copies, there.
 local APART_SIXTEEN = 2.2
 -- walked: keys that a block has one after the other; kv: bytes of K and V.
@@ -488,13 +492,14 @@ local function apart(p, c, a, low, walked, kv)
   if not low or p.hkv == 1 then return 1 end
   local heads = heads_of(c)
   local few_4 = c.br == 4 and low.k.bits == 4
-  if few_4 and heads == 2 and p.d > 64 then return APART_TWO_4 end
+  if few_4 and heads == 2 and p.d > 64 then return p.hkv % 4 > 0 and (c.token_rows or 0) == 1 and APART_TWO_4_ROWS or p.hkv % 4 > 0 and APART_TWO_4_APART or APART_TWO_4 end
   local tokens = p.k_scale == 2 or p.v_scale == 2
   local bytes = low.k.block == 1 and low.v.block == 1 and not tokens
   if (c.boxes or 0) == 1 then
     local short = math.max(p.d, p.dv) <= 64
-    if (c.token_rows or 0) == 1 then return (c.br > 8 and TOGETHER_MANY or 1) * (short and TOGETHER_SHORT or TOGETHER_LONG)[heads] end
+    if (c.token_rows or 0) == 1 then return (c.br > 8 and (short and TOGETHER_MANY_SHORT or TOGETHER_MANY) or 1) * (short and TOGETHER_SHORT or TOGETHER_LONG)[heads] end
     if heads == 1 and short and kv < KEPT_ALL * a.l2_bytes then return BOXES_KEPT end
+    if heads == 1 and not short and c.br == 16 and p.sq * (p.hq // p.hkv) > 16 then return BOXES_TILES end
     if heads == 1 and not short and p.b * p.hkv <= a.sm_count * c.ctas then return BOXES_IN_STEP end
     return (short and BOXES_SHORT or BOXES_LONG)[heads]
   end
@@ -626,6 +631,8 @@ local ISSUED = { 0.28, 0.51, 0.56, 0.5 }
 local TWO_BLOCKS = 0.966
 -- Four blocks of four rows of q4_0 there, each with a tile of its own: 0.93 of the time of three; where they share tiles 1.01 to 1.13.
 local FOUR_BLOCKS = 0.82
+-- Blocks of 32 rows and more of one head there, whose warps unpack the same keys: 1.31 to 1.5 of the price, of six races.
+local SAME_KEYS = 1.36
 -- Where boxes bring rows no warp copies. Of 12 races of q4_0 there.
 local BROUGHT = 0.68
 local function unpacking(p, c, a, l)
@@ -660,6 +667,7 @@ function decode.work(p, c, a, l, sq)
     issue = math.max(chain, unpacking(p, c, a, l)) + program
   elseif l.low and not l.widened then  -- each warp of rows unpacks all keys of its group
     issue = issue + c.ctas * c.bk * c.key_warps * heads * c.row_warps * (p.d * l.cost_k + p.dv * l.cost_v) / 128
+    if c.br >= 32 and heads == 1 and l.low.k.has_scale and a.hbm_gbs > 4000 then issue = SAME_KEYS * issue end
   end
   return decode.stream(p, c, a, issue, sq, l.boxed)
 end
