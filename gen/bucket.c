@@ -326,8 +326,8 @@ static void settle_pairs(fa_problem *p, int64_t all, ruler r)
     }
 }
 
-/* b * hkv = heads. Few KV heads to a sequence, as models have them: what else is equal, sequences and heads are to a kernel. Where pieces of
- * heads count, with the same. */
+/* b * hkv = heads. Few KV heads to a sequence, as models have them: what else is equal, sequences and heads are to a kernel. Where pieces
+ * of heads count, with the same. */
 static void settle_heads(fa_problem *p, int64_t all, int32_t group)
 {
     if (p->features & FA_FEATURE_BATCH_INVARIANT) {

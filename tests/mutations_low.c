@@ -85,6 +85,10 @@ const scene low_scenes[] = {
     { "pieces_pages", "bf16,d=64,mask=none,features=lengths+pages,page=32,b=3,hq=8,hkv=8,kv=q8_0", PIECES, 1, 120, NONE, FA_VALUES_NORMAL,
       FA_HIDDEN_NAN, FA_LAYOUT_PACKED, 0, &wide_page, 0 },
     { "pieces_apart", "bf16,d=64,mask=causal,b=2,hq=4,hkv=4,kv=q4_0,v=q8_0", PIECES, 2, 150, NONE, WITH(NULL) }, /* heads lie apart */
+    { "pieces_wide", "fp16,d=192,mask=causal,b=1,hq=18,hkv=6,kv=q4_0", /* chunks behind a token's rows, of which the last heads are none */
+      "decode_mma:br=16,bk=16,key_warps=1,ctas=1,min_turns=1,row_warps=1,stages=2,kv_lanes=1,sm_shares=1,combine=0,head_warps=4,token_rows="
+      "1,boxes=1",
+      4, 60, NONE, PACKED },
     { "q5", "fp16,d=64,mask=none,b=2,hq=2,hkv=1,kv=q5_0,v=q5_1", MMA(2, "sm_shares=1,combine=0"), 2, 100, NONE, WITH(NULL) },
     { "q5_1", "bf16,d=64,mask=none,b=2,hq=2,hkv=1,kv=q5_1,v=q5_0", MMA(2, "sm_shares=1,combine=0"), 2, 100, NONE, WITH(NULL) },
     { "table", "bf16,d=64,mask=none,b=2,hq=2,hkv=1,kv=iq4_nl,v=q4_1", MMA(2, "sm_shares=1,combine=0"), 2, 100, NONE, WITH(NULL) },
@@ -217,6 +221,8 @@ const mutation low_mutations[] = {
       "(const v_element *)p.v + $(v_row)0 * p.v_sh", 0, "pieces_apart" },
     { "in pieces: rows apart are loaded by one head", "decode_kernel.cu", "    if (side == 0 || !p.boxed) loader.load(",
       "    if (side == 0) loader.load(", 0, "pieces_apart" },
+    { "chunks behind rows are as they were found", "decode_kernel.cu", "i < STAGES * BC; i += HEADS", "i < 0; i += HEADS", 0,
+      "pieces_wide" },
     { "words of K go to the chunk beside theirs", P, "i % 2 == 0 and \"chunk\"", "i % 2 == 1 and \"chunk\"", 0, "folded" },
     { "eight keys and the next eight are exchanged", P, "i < 2 and \"n\"", "i >= 2 and \"n\"", 0, "folded" },
     { "V of keys 8 further on stands for the first", P, "a[m][kk], lo[r], hi[r]);", "a[m][kk], hi[r], lo[r]);", 0, "folded tokens" },

@@ -86,8 +86,8 @@ Test(bucket, pieces_of_heads_are_those_of_what_stands_for_them)
         p.sk = length(20);
         fa_problem r = fa_problem_point(&p);
         fa_problem_print(line, sizeof line, &p);
-        cr_assert(!(r.hkv % 8) == !(p.hkv % 8) && !(r.hkv % 4) == !(p.hkv % 4) && (r.hkv == 1) == (p.hkv == 1),
-                  "%s: %d heads stand for %d", line, r.hkv, p.hkv);
+        cr_assert(!(r.hkv % 8) == !(p.hkv % 8) && !(r.hkv % 4) == !(p.hkv % 4) && (r.hkv == 1) == (p.hkv == 1), "%s: %d heads stand for %d",
+                  line, r.hkv, p.hkv);
     }
 }
 
