@@ -103,7 +103,8 @@ return {
     { "quarters", function(p, c, a)
       if (c.quarters or 0) == 0 then return true end
       local k, v = types(p)
-      if k ~= "s8" or v ~= "s8" or p.k_scale_out == 0 or p.v_scale_out == 0 then return false, "rows that are no integers with scales to be found" end
+      local found = p.k_scale_out > 0 and p.v_scale_out > 0
+      if k ~= "s8" or v ~= "s8" or not found then return false, "rows that are no integers with scales to be found" end
       if not quarters(p) then return false, "rows without four pieces of eight columns for each lane" end
       if c.token_heads >= 4 and c.warps <= 4 then return true end
       return false, c.warps .. " warps, " .. c.token_heads .. " heads at a time"

@@ -492,12 +492,18 @@ local function apart(p, c, a, low, walked, kv)
   if not low or p.hkv == 1 then return 1 end
   local heads = heads_of(c)
   local few_4 = c.br == 4 and low.k.bits == 4
-  if few_4 and heads == 2 and p.d > 64 then return p.hkv % 4 > 0 and (c.token_rows or 0) == 1 and APART_TWO_4_ROWS or p.hkv % 4 > 0 and APART_TWO_4_APART or APART_TWO_4 end
+  if few_4 and heads == 2 and p.d > 64 then
+    if p.hkv % 4 == 0 then return APART_TWO_4 end
+    return (c.token_rows or 0) == 1 and APART_TWO_4_ROWS or APART_TWO_4_APART
+  end
   local tokens = p.k_scale == 2 or p.v_scale == 2
   local bytes = low.k.block == 1 and low.v.block == 1 and not tokens
   if (c.boxes or 0) == 1 then
     local short = math.max(p.d, p.dv) <= 64
-    if (c.token_rows or 0) == 1 then return (c.br > 8 and (short and TOGETHER_MANY_SHORT or TOGETHER_MANY) or 1) * (short and TOGETHER_SHORT or TOGETHER_LONG)[heads] end
+    if (c.token_rows or 0) == 1 then
+      local many = c.br <= 8 and 1 or short and TOGETHER_MANY_SHORT or TOGETHER_MANY
+      return many * (short and TOGETHER_SHORT or TOGETHER_LONG)[heads]
+    end
     if heads == 1 and short and kv < KEPT_ALL * a.l2_bytes then return BOXES_KEPT end
     if heads == 1 and not short and c.br == 16 and p.sq * (p.hq // p.hkv) > 16 then return BOXES_TILES end
     if heads == 1 and not short and p.b * p.hkv <= a.sm_count * c.ctas then return BOXES_IN_STEP end

@@ -4,6 +4,16 @@
 
 local decode = include "families/decode_family.lua"
 
+-- Pieces of several heads by TMA: keys, heads, buffers, and groups where these are not 8 warps'.
+local boxed = {
+  few = { { 32, 8, 2 }, { 32, 4, 2 } },
+  few_short = { { 64, 8, 2 }, { 64, 4, 2 } },
+  four_bits = { { 64, 8, 2 }, { 32, 4, 3 } },
+  many = { { 32, 8, 2 }, { 32, 4, 2 }, { 32, 2, 2 } },
+  many_short = { { 64, 8, 2 }, { 64, 4, 2 } },
+  wide = { { 16, 4, 2 }, { 32, 4, 2, 1 }, { 16, 8, 2 }, { 32, 2, 2, 2 } },
+}
+
 return decode.family {
   doc = "split-KV attention of few query rows on mma.sync (fp16, bf16, TF32): dense, packed, paged",
   wide_q = true,
@@ -115,18 +125,14 @@ return decode.family {
         end
       end
     end
-    -- The same pieces by TMA, where memory is that fast: keys, heads, buffers, groups where these are not 8 warps'. More rows than 16 are
-    -- several tiles: 32 of a warp would take all its registers, but for d of 64. Beyond 192 columns all rows come so: no other tile of 16
-    -- has room for them.
+    -- The same pieces by TMA, where memory is that fast. More rows than 16 are several tiles: 32 of a warp would take all its registers, but
+    -- for d of 64. Beyond 192 columns all rows come so: no other tile of 16 has room for them.
     local by_boxes = {}
     local boxed_br = br == 4 and p.d > 128 and 8 or br <= 16 and br or math.max(p.d, p.dv) <= 64 and 32 or 16
     if raced and not p.has_batch_invariant and a.hbm_gbs > 4000 and (boxed_br >= 16 or decode.row_bytes_of(p.kv, p.d) % 16 > 0) then
-      local nibbles = codes(p.kv, a.cc).bits == 4
-      if boxed_br >= 16 then
-        by_boxes = p.d > 128 and { { 16, 4, 2 }, { 32, 4, 2, 1 }, { 16, 8, 2 }, { 32, 2, 2, 2 } } or p.d > 64 and { { 32, 8, 2 }, { 32, 4, 2 }, { 32, 2, 2 } } or { { 64, 8, 2 }, { 64, 4, 2 } }
-      elseif p.d <= 64 then by_boxes = { { 64, 8, 2 }, { 64, 4, 2 } }
-      elseif boxed_br == 4 and nibbles then by_boxes = { { 64, 8, 2 }, { 32, 4, 3 } }
-      else by_boxes = { { 32, 8, 2 }, { 32, 4, 2 } } end
+      if boxed_br >= 16 then by_boxes = p.d > 128 and boxed.wide or p.d > 64 and boxed.many or boxed.many_short
+      elseif p.d <= 64 then by_boxes = boxed.few_short
+      else by_boxes = boxed_br == 4 and codes(p.kv, a.cc).bits == 4 and boxed.four_bits or boxed.few end
     end
     for _, x in ipairs(by_boxes) do
       local tile = { br = boxed_br, bk = x[1], row_warps = 1, key_warps = x[4] or 8 // x[2], head_warps = x[2], token_rows = 1, boxes = 1 }
@@ -138,7 +144,8 @@ return decode.family {
     end
     -- Rows of 64 or 128 bytes by TMA.
     local short = math.max(p.d, p.dv) <= 64
-    local boxes = br == 32 and (short and {} or { { 64, 4, 1, 2 } }) or br == 64 and (short and { { 64, 8, 1, 2 } } or {}) or br == 16 and (short and { { 64, 4, 2, 2 } } or { { 32, 8, 1, 2 } })
+    local boxes = br == 64 and (short and { { 64, 8, 1, 2 } } or {}) or br == 32 and (short and {} or { { 64, 4, 1, 2 } })
+      or br == 16 and (short and { { 64, 4, 2, 2 } } or { { 32, 8, 1, 2 } })
       or short and { { 64, 2, 4, 2 }, { 64, 4, 2, 2 }, { 64, 8, 1, 2 } } or { { 32, 2, 4, 2 }, { 32, 4, 2, 2 }, { 32, 8, 1, 2 } }
     if br == 8 and decode.few_keys(p) then boxes[3] = { 64, 4, 1, 2 } end
     if br == 8 and decode.least_keys(p) then boxes[3] = { 32, 4, 1, 3 } end
