@@ -230,19 +230,31 @@ $(indent)}
     base += key * step;
 //|   end
     if (shift < 0) {
+//|   local looks = paged and run < c.bk  -- by shuffles, which all lanes take
+//|   if not looks then
+      constexpr int UNITS = N * 16 / UNIT;
 #pragma unroll 1
-      for (int row = 0; row < BC; row++) {
-//|   if paged then
+      for (int i = thread; i < BC * UNITS; i += GROUP_THREADS) {
+        const int row = i / UNITS, byte = i % UNITS * UNIT;
+//|     if paged then
         int last;
         const char *const from = find(row, &last);
-//|   else
+//|     else
         const int last = hi;
         const char *const from = base + row * step;
-//|   end
+//|     end
+        load_units<1, 0, N, false, ROW_BYTES>(tile, row, byte, from + byte, 0, [=](int) { return row >= lo && row <= last; });
+      }
+//|   else
+#pragma unroll 1
+      for (int row = 0; row < BC; row++) {
+        int last;
+        const char *const from = find(row, &last);
 #pragma unroll 1
         for (int byte = thread * UNIT; byte < N * 16; byte += GROUP_THREADS * UNIT)
           load_units<1, 0, N, false, ROW_BYTES>(tile, row, byte, from + byte, 0, [=](int) { return row >= lo && row <= last; });
       }
+//|   end
       return;
     }
     const bool has_bytes = column * 16 < shift + ROW_BYTES;
@@ -262,7 +274,6 @@ $(indent)}
       return;
     }
 //|   end
-//|   local looks = paged and run < c.bk  -- by shuffles, which all lanes take
 //|   if not looks then
     if (works) {
 //|   end
