@@ -11,7 +11,7 @@ local boxed = {
   four_bits = { { 64, 8, 2 }, { 32, 4, 3 } },
   many = { { 32, 8, 2 }, { 32, 4, 2 }, { 32, 2, 2 } },
   many_short = { { 64, 8, 2 }, { 64, 4, 2 } },
-  wide = { { 16, 4, 2 }, { 32, 4, 2, 1 }, { 16, 8, 2 }, { 32, 2, 2, 2 } },
+  wide = { { 32, 4, 2 }, { 16, 4, 2 }, { 32, 2, 2, 2 } },
 }
 
 return decode.family {
@@ -93,7 +93,8 @@ return decode.family {
     if br == 32 then tiles[#tiles + 1] = { br = 16, bk = 32, row_warps = 1, key_warps = 8 } end
     local list = decode.starts(tiles, "last_block", decode.usual_low(p))
     -- Of wide rows in blocks a warp has no room for 16, nor for four as integers: tiles of 8, too, each of which unpacks all keys again.
-    if br ~= 8 and math.max(p.d, p.dv) > 128 and codes(p.kv, a.cc).block > 1 then
+    local chunks = p.hkv * decode.row_bytes_of(p.kv, p.d) % 16 == 0  -- rows of fewer are copied by less
+    if br ~= 8 and math.max(p.d, p.dv) > 128 and codes(p.kv, a.cc).block > 1 and chunks then
       local narrow = { { br = 8, bk = 32, row_warps = 1, key_warps = 4 }, { br = 8, bk = 16, row_warps = 1, key_warps = 8 } }
       for _, to in ipairs(decode.starts(narrow, "last_block", decode.usual_low(p))) do list[#list + 1] = to end
     end
@@ -126,11 +127,12 @@ return decode.family {
       end
     end
     -- The same pieces by TMA, where memory is that fast. More rows than 16 are several tiles: 32 of a warp would take all its registers, but
-    -- for d of 64. Beyond 192 columns all rows come so: no other tile of 16 has room for them.
-    local by_boxes = {}
-    local boxed_br = br == 4 and p.d > 128 and 8 or br <= 16 and br or math.max(p.d, p.dv) <= 64 and 32 or 16
-    if raced and not p.has_batch_invariant and a.hbm_gbs > 4000 and (boxed_br >= 16 or decode.row_bytes_of(p.kv, p.d) % 16 > 0) then
-      if boxed_br >= 16 then by_boxes = p.d > 128 and boxed.wide or p.d > 64 and boxed.many or boxed.many_short
+    -- for d of 64. Beyond 192 columns tiles have 8, as where four rows of integers find no room.
+    local by_boxes, boxed_br = {}, br <= 16 and br or math.max(p.d, p.dv) <= 64 and 32 or 16
+    if p.d > 192 and br > 8 or p.d > 128 and br == 4 then boxed_br = 8 end
+    if raced and not p.has_batch_invariant and a.hbm_gbs > 4000 and (p.d > 192 or decode.row_bytes_of(p.kv, p.d) % 16 > 0) then
+      if p.d > 128 then by_boxes = boxed.wide
+      elseif boxed_br >= 16 then by_boxes = p.d > 64 and boxed.many or boxed.many_short
       elseif p.d <= 64 then by_boxes = boxed.few_short
       else by_boxes = boxed_br == 4 and codes(p.kv, a.cc).bits == 4 and boxed.four_bits or boxed.few end
     end

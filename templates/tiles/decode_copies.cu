@@ -232,19 +232,42 @@ $(indent)}
     if (shift < 0) {
 //|   local looks = paged and run < c.bk  -- by shuffles, which all lanes take
 //|   if not looks then
-      constexpr int UNITS = N * 16 / UNIT;
+//|     local many = p.kv_align < 4  -- by loads that a warp waits for, several side by side
+      constexpr int UNITS = N * 16 / UNIT$(many and ", BATCH = 8" or "");
 #pragma unroll 1
-      for (int i = thread; i < BC * UNITS; i += GROUP_THREADS) {
-        const int row = i / UNITS, byte = i % UNITS * UNIT;
-//|     if paged then
-        int last;
-        const char *const from = find(row, &last);
+      for (int i = thread; i < BC * UNITS; i += $(many and "BATCH * " or "")GROUP_THREADS) {
+//|     if many then
+        u32 words[BATCH];
+#pragma unroll
+        for (int n = 0; n < BATCH; n++) {
+          const int row = (i + n * GROUP_THREADS) / UNITS, byte = (i + n * GROUP_THREADS) % UNITS * UNIT;
 //|     else
-        const int last = hi;
-        const char *const from = base + row * step;
+        const int row = i / UNITS, byte = i % UNITS * UNIT;
 //|     end
+//|     local indent = many and "  " or ""
+//|     if paged then
+        $(indent)int last;
+        $(indent)const char *const from = find(row, &last);
+//|     else
+        $(indent)const int last = hi;
+        $(indent)const char *const from = base + row * step;
+//|     end
+//|     if many then
+          const bool read = row < BC && row >= lo && row <= last;
+          const u16 low = read && byte < ROW_BYTES ? *(const u16 *)(from + byte) : (u16)0;
+          const u16 high = read && byte + 2 < ROW_BYTES ? *(const u16 *)(from + byte + 2) : (u16)0;
+          words[n] = (u32)high << 16 | low;
+        }
+#pragma unroll
+        for (int n = 0; n < BATCH; n++) {
+          const int row = (i + n * GROUP_THREADS) / UNITS, byte = (i + n * GROUP_THREADS) % UNITS * UNIT;
+          if (row < BC) store_shared(tile + tile_offset<N>(row, byte / 16) + byte % 16, words[n]);
+        }
+      }
+//|     else
         load_units<1, 0, N, false, ROW_BYTES>(tile, row, byte, from + byte, 0, [=](int) { return row >= lo && row <= last; });
       }
+//|     end
 //|   else
 #pragma unroll 1
       for (int row = 0; row < BC; row++) {
