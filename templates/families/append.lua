@@ -6,7 +6,7 @@ local pair_values = include "pairs/values.lua"
 local FOLDED = 1    -- scales of a sequence or a head
 local HEADROOM, CODED = 24, 56 -- registers beside what is held of rows: of rows that stay as they are, of such that become codes
 
-local QUARTERED = 1 << 18 -- rows from which a lane may have four pieces of each
+local QUARTERED = 1 << 17 -- rows from which a lane may have four pieces of each
 
 local bytes_of = { fp16 = 2, bf16 = 2, fp32 = 4 }
 
@@ -85,8 +85,8 @@ return {
     for _, heads in ipairs({ 4, 2, 1, 8 }) do
       for _, claims in ipairs(p.has_slots and { 0, 1 } or { 0 }) do list[#list + 1] = { warps = 4, token_heads = heads, claims = claims } end
     end
-    -- Where memory is so fast that what they issue bounds many rows: 65,536 tokens of 8 heads of 128 take 0.94 of the time on an H200. Fewer
-    -- tokens, and rows of 64, take 1.0 to 1.57.
+    -- Where memory is so fast that what they issue bounds many rows: of 13 shapes from 16,384 tokens of 8 heads on 0.84 to 0.99 of the time on
+    -- an H200, 65,536 of 8 0.94. A few thousand tokens take up to 1.26, and rows of 64 up to 1.57.
     if p.b * p.sq * p.hkv >= QUARTERED and p.d >= 128 and a.hbm_gbs > 4000 then
       list[#list + 1] = { warps = 4, token_heads = 4, claims = p.has_slots and 1 or 0, quarters = 1 }
     end
