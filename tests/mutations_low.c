@@ -221,7 +221,7 @@ const mutation low_mutations[] = {
       "(const v_element *)p.v + $(v_row)0 * p.v_sh", 0, "pieces_apart" },
     { "in pieces: rows apart are loaded by one head", "decode_kernel.cu", "    if (side == 0 || !p.boxed) loader.load(",
       "    if (side == 0) loader.load(", 0, "pieces_apart" },
-    { "chunks behind rows are as they were found", "decode_kernel.cu", "i < STAGES * BC; i += HEADS", "i < 0; i += HEADS", 0,
+    { "chunks behind rows are as they were found", "decode_kernel.cu", "row < BC; row += HEADS", "row < 0; row += HEADS", 0,
       "pieces_wide" },
     { "words of K go to the chunk beside theirs", P, "i % 2 == 0 and \"chunk\"", "i % 2 == 1 and \"chunk\"", 0, "folded" },
     { "eight keys and the next eight are exchanged", P, "i < 2 and \"n\"", "i >= 2 and \"n\"", 0, "folded" },

@@ -238,8 +238,9 @@ const u32 buffers = shared_address(smem) + key_group * SMEM_GROUP;
 //|       if pieces then
 if (!p.boxed)
 //|       end
-for (int i = side * GROUP_THREADS + (int)threadIdx.x % GROUP_THREADS; i < STAGES * BC; i += HEADS * GROUP_THREADS) {
-  const u32 k_row = buffers + i / BC * STAGE + i % BC * (K_PITCH * 16), v_row = buffers + i / BC * STAGE + K_TILE + i % BC * (V_PITCH * 16);
+for (int s = 0; s < STAGES; s++)
+for (int row = side * GROUP_THREADS + (int)threadIdx.x % GROUP_THREADS; row < BC; row += HEADS * GROUP_THREADS) {
+  const u32 k_row = buffers + s * STAGE + row * (K_PITCH * 16), v_row = buffers + s * STAGE + K_TILE + row * (V_PITCH * 16);
 //|       for _, x in ipairs({ "k", "v" }) do
 //|         for chunk = l.tokens[x].whole, l.tokens[x].whole + l.tokens[x].after - 1 do
   asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" ::"r"($(x)_row + $(16 * chunk)), "r"(0) : "memory");
