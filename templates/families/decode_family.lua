@@ -480,7 +480,6 @@ function decode.least_keys(p) return p.b * p.hkv * p.sk * row_bytes(p) <= 4e6 en
 -- keys, or where no block has parts of two tiles, so that all walk in step, and worst elsewhere. 40 races of e4m3 and s8 on an H200.
 local BOXES_SHORT, BOXES_LONG = { [1] = 1.1, [2] = 0.89, [4] = 0.87, [8] = 0.9 }, { [1] = 1.04, [2] = 1.02, [4] = 0.985, [8] = 1 }
 local BOXES_KEPT, BOXES_IN_STEP = 0.84, 0.955
-local BOXES_TILES = 0.68  -- two tiles of 16 rows of 128 bytes, where all walk in step: of 24 rows 0.745 of the time, else 1.04 and 1.39
 -- Rows of all heads of a token by boxes, in blocks: by the number of heads; of 16 rows and more. 33 races of q8_0 and q4_0 on an H200,
 -- beside the prices of rows that warps copy, which are some 10 % below their times.
 local TOGETHER_SHORT, TOGETHER_LONG = { [2] = 1.05, [4] = 0.83, [8] = 0.81 }, { [2] = 1.1, [4] = 0.89, [8] = 0.87 }
@@ -489,14 +488,14 @@ local TOGETHER_MANY, TOGETHER_MANY_SHORT = 0.8, 0.73
 local APART_SIXTEEN = 2.2
 -- Rows of blocks, of heads that are no whole number of chunks together, are copied by less: by 8 bytes, by 4, or by 2, which are loads that a
 -- warp waits for. Of 12 races there. A bucket of two heads and more has even ones and odd ones.
-local UNEVEN = { [8] = 1.3, [4] = 2.6, [2] = 5 }
+local UNEVEN = { [8] = 1.3, [4] = 2.6, [2] = 3.5 }
 local function uneven(p, c, low)
   if not low or (c.token_rows or 0) == 1 or (c.boxes or 0) == 1 or p.hkv % 8 == 0 then return 1 end
   local most = 1
   for _, x in ipairs { { low.k, p.d }, { low.v, p.dv } } do
     local row = x[1].block > 1 and rows_of.row_bytes(x[1], x[2]) or 16
     if p.hkv % 4 == 0 then row = 4 * row end
-    if row % 16 > 0 then most = math.max(most, UNEVEN[row & -row] or 5) end
+    if row % 16 > 0 then most = math.max(most, UNEVEN[row & -row]) end
   end
   return most
 end
@@ -518,9 +517,6 @@ local function apart(p, c, a, low, walked, kv)
       return many * (short and TOGETHER_SHORT or TOGETHER_LONG)[heads]
     end
     if heads == 1 and short and kv < KEPT_ALL * a.l2_bytes then return BOXES_KEPT end
-    if heads == 1 and not short and c.br == 16 and p.sq * (p.hq // p.hkv) > 16 then
-      return p.b * p.hkv <= a.sm_count and BOXES_TILES or BOXES_LONG[1]
-    end
     if heads == 1 and not short and p.b * p.hkv <= a.sm_count * c.ctas then return BOXES_IN_STEP end
     return (short and BOXES_SHORT or BOXES_LONG)[heads]
   end
@@ -653,8 +649,8 @@ local ISSUED = { 0.28, 0.51, 0.56, 0.5 }
 local TWO_BLOCKS = 0.966
 -- Four blocks of four rows of q4_0 there, each with a tile of its own: 0.93 of the time of three; where they share tiles 1.01 to 1.13.
 local FOUR_BLOCKS = 0.82
--- Blocks of 32 rows and more of one head there, whose warps unpack the same keys: 1.31 to 1.5 of the price, of six races.
-local SAME_KEYS = 1.36
+-- Blocks of 32 rows and of 64 of one head there, whose warps unpack the same keys, beside their prices.
+local SAME_KEYS = { [32] = 1.36, [64] = 1.15 }
 -- Where boxes bring rows no warp copies. Of 12 races of q4_0 there.
 local BROUGHT = 0.68
 local function unpacking(p, c, a, l)
@@ -690,7 +686,7 @@ function decode.work(p, c, a, l, sq)
   elseif l.low and not l.widened then  -- each warp of rows unpacks all keys of its group
     issue = issue + c.ctas * c.bk * c.key_warps * heads * c.row_warps * (p.d * l.cost_k + p.dv * l.cost_v) / 128
     local pieces = l.low.k.has_scale and decode.row_bytes_of(p.kv, p.d) % 4 == 0
-    if c.br >= 32 and heads == 1 and pieces and a.hbm_gbs > 4000 then issue = SAME_KEYS * issue end
+    if c.br >= 32 and heads == 1 and pieces and a.hbm_gbs > 4000 then issue = SAME_KEYS[c.br] * issue end
     issue = uneven(p, c, l.low) * issue
   end
   return decode.stream(p, c, a, issue, sq, l.boxed)

@@ -94,7 +94,7 @@ return decode.family {
     local list = decode.starts(tiles, "last_block", decode.usual_low(p))
     -- Of wide rows in blocks a warp has no room for 16, nor for four as integers: tiles of 8, too, each of which unpacks all keys again.
     local chunks = p.hkv * decode.row_bytes_of(p.kv, p.d) % 16 == 0  -- rows of fewer are copied by less
-    if br ~= 8 and math.max(p.d, p.dv) > 128 and codes(p.kv, a.cc).block > 1 and chunks then
+    if br ~= 8 and math.max(p.d, p.dv) > 160 and codes(p.kv, a.cc).block > 1 and chunks then
       local narrow = { { br = 8, bk = 32, row_warps = 1, key_warps = 4 }, { br = 8, bk = 16, row_warps = 1, key_warps = 8 } }
       for _, to in ipairs(decode.starts(narrow, "last_block", decode.usual_low(p))) do list[#list + 1] = to end
     end
@@ -146,12 +146,11 @@ return decode.family {
     end
     -- Rows of 64 or 128 bytes by TMA.
     local short = math.max(p.d, p.dv) <= 64
-    local boxes = br == 64 and (short and { { 64, 8, 1, 2 } } or {}) or br == 32 and (short and {} or { { 64, 4, 1, 2 } })
-      or br == 16 and (short and { { 64, 4, 2, 2 } } or { { 32, 8, 1, 2 } })
+    local boxes = br == 64 and (short and { { 64, 8, 1, 2 } } or {}) or br == 16 and (short and { { 64, 4, 2, 2 } } or { { 32, 8, 1, 2 } })
       or short and { { 64, 2, 4, 2 }, { 64, 4, 2, 2 }, { 64, 8, 1, 2 } } or { { 32, 2, 4, 2 }, { 32, 4, 2, 2 }, { 32, 8, 1, 2 } }
     if br == 8 and decode.few_keys(p) then boxes[3] = { 64, 4, 1, 2 } end
     if br == 8 and decode.least_keys(p) then boxes[3] = { 32, 4, 1, 3 } end
-    for _, x in ipairs(a.hbm_gbs > 4000 and boxes or {}) do
+    for _, x in ipairs(br ~= 32 and a.hbm_gbs > 4000 and boxes or {}) do
       local tile = { br = rows <= 4 and decode.has_limbs(p) and 4 or math.min(br, 16), bk = x[1], row_warps = 1, key_warps = x[2],
                      head_warps = x[3], boxes = 1 }
       if goes(x[3]) and decode.has_boxes(p, tile, a.cc) then
