@@ -167,6 +167,7 @@ typedef struct digits {
     uint32_t window; /* 5: octave */
     uint32_t kind;   /* 2: of the batch; of a dense one FA_BATCH_CHUNKS where it has more keys than its many rows, FA_BATCH_PROMPTS where
                         it has as many, in few rounds of tiles */
+    uint32_t pieces; /* 2, those of kind, which few rows have not: which pieces of KV heads are whole */
 } digits;
 
 #define KEYS_STEPS 63
@@ -253,6 +254,26 @@ static bool has_integers(const fa_problem *p)
     return f && (f->kind == FA_CODE_SIGNED || (f->kind == FA_CODE_UNSIGNED && f->zero)) && !f->high_at;
 }
 
+/* Over K and V of few bits a block has a piece of a token's row, of two, four or eight neighbouring KV heads. Where these do not divide all
+ * heads, the last piece leaves warps idle, and none is copied as one: other configs are faster. One head alone has none. */
+typedef enum pieces {
+    PIECES_OF_EIGHT, /* or no pieces at all */
+    PIECES_OF_FOUR,
+    PIECES_OF_TWO, /* and one more head, where they are odd */
+    PIECES_NONE
+} pieces;
+
+/* Of p, filled. */
+static bool has_pieces(const fa_problem *p)
+{
+    return p->op == FA_FORWARD && rows_of(p) <= FA_FEW_ROWS && fa_format_of(p->kv_dtype) && !(p->features & FA_FEATURE_BATCH_INVARIANT);
+}
+
+static pieces pieces_of(int32_t hkv)
+{
+    return hkv % 8 == 0 ? PIECES_OF_EIGHT : hkv % 4 == 0 ? PIECES_OF_FOUR : hkv > 1 ? PIECES_OF_TWO : PIECES_NONE;
+}
+
 /* Of p, filled. */
 static digits digits_of(const fa_problem *p)
 {
@@ -271,6 +292,7 @@ static digits digits_of(const fa_problem *p)
     if (p->mask == FA_MASK_WINDOW)
         d.window = step_of(p->window ? p->window : FA_MODEL_WINDOW, RULER(octaves));
     d.kind = before_keys(p) ? FA_BATCH_CHUNKS : fa_problem_batch_kind(p);
+    d.pieces = has_pieces(p) ? pieces_of(p->hkv) : 0;
     uint32_t rounds = rounds_step(p);
     if (rounds) {
         d.rows = TILES + rounds;
@@ -285,10 +307,27 @@ uint32_t fa_problem_bucket(const fa_problem *in)
     fa_problem p = *in;
     fa_problem_fill_shape(&p);
     digits d = digits_of(&p);
-    return d.rows | d.keys << 7 | d.heads << 13 | d.group << 19 | d.window << 25 | d.kind << 30;
+    return d.rows | d.keys << 7 | d.heads << 13 | d.group << 19 | d.window << 25 | (d.kind | d.pieces) << 30;
 }
 
-/* b * hkv = heads. Few KV heads to a sequence, as models have them: what else is equal, sequences and heads are to a kernel. */
+/* Heads that are pieces of two and no more, in sequences that make a number of the step of `all`: those of a bucket are such. */
+static void settle_pairs(fa_problem *p, int64_t all, ruler r)
+{
+    static const int32_t usual[] = { 6, 5, 3, 2 }; /* models' */
+    const uint32_t step = heads_step(all, r);
+    for (int32_t i = 0;; i++) {
+        int32_t hkv = i < (int32_t)COUNT(usual) ? usual[i] : 7 + i - (int32_t)COUNT(usual);
+        for (int64_t b = all / hkv; b <= all / hkv + 1; b++)
+            if (pieces_of(hkv) == PIECES_OF_TWO && b > 0 && heads_step(b * hkv, r) == step) {
+                p->hkv = hkv;
+                p->b = (int32_t)b;
+                return;
+            }
+    }
+}
+
+/* b * hkv = heads. Few KV heads to a sequence, as models have them: what else is equal, sequences and heads are to a kernel. Where pieces
+ * of heads count, with the same. */
 static void settle_heads(fa_problem *p, int64_t all, int32_t group)
 {
     if (p->features & FA_FEATURE_BATCH_INVARIANT) {
@@ -298,6 +337,16 @@ static void settle_heads(fa_problem *p, int64_t all, int32_t group)
     }
     bool lengths = p->features & FA_FEATURE_LENGTHS;
     int64_t hkv = 1, most = lengths ? all / BATCH_TYPICAL : 8;
+    if (has_pieces(p)) {
+        static const int32_t least[] = { [PIECES_OF_EIGHT] = 8, [PIECES_OF_FOUR] = 4, [PIECES_NONE] = 1 };
+        pieces of = pieces_of(p->hkv);
+        if (of == PIECES_OF_TWO) {
+            settle_pairs(p, all, heads_ruler(p));
+            return;
+        }
+        hkv = least[of];
+        most = of == PIECES_OF_EIGHT ? most : hkv;
+    }
     while (all % (2 * hkv) == 0 && 2 * hkv <= most && 2 * hkv * group <= HEADS_MAX)
         hkv *= 2;
     p->hkv = (int32_t)hkv;

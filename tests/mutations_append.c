@@ -45,6 +45,8 @@ static const scene scenes[] = {
     { "dealt", "bf16,d=128,op=append,kv=q8_0,v=q4_0,rotary=128,cos=fp32,b=2,hq=6,hkv=6", LOOK(4), 7, 9, NONE, FA_VALUES_NORMAL,
       FA_HIDDEN_NAN, FA_LAYOUT_PACKED, 0, NULL, 0 },
     { "items", "bf16,d=64,op=append,features=slots,page=8,kv=q4_0,b=2,hq=4,hkv=4", LOOK(4), 33, 40, NONE, USUAL },
+    { "quarters", "bf16,d=128,op=append,features=slots,page=8,rotary=128,cos=fp32,kv=s8,k_scale_out=2,v_scale_out=2,b=2,hq=6,hkv=6",
+      LOOK(4) ",quarters=1", 33, 40, NONE, USUAL },
     { "pair", "bf16,d=64,op=append,features=hadamard-k,kv=q4_0,v=q8_0,b=2,hq=3,hkv=3", LOOK(4), 7, 9, NONE, USUAL },
     { .name = NULL },
 };
@@ -138,6 +140,7 @@ static const mutation mutations[] = {
     { "words that are left", A, "i < ROW / 4;", "i < ROW / 4 - 1;", 0, "dealt" },
     { "chunks that are left", A, "i < HEADS * ROW / 16;", "i < HEADS * ROW / 16 - 1;", 0, "dealt" },
     { "lanes of a block are one", H, "pieces == 1 ? 1 :", "pieces == 1 ? 2 :", 0, "pair" },
+    { "a lane's pieces side by side", A, "return s * LANES; }", "return s; }", 0, "quarters" },
     { "a block beside", Q, "row + column / 64 * $(2 * f.block_bytes) + (second", "row + column / 64 * $(2 * f.block_bytes) + (!second", 0,
       "blocks" },
     { .name = NULL },

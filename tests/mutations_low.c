@@ -85,6 +85,10 @@ const scene low_scenes[] = {
     { "pieces_pages", "bf16,d=64,mask=none,features=lengths+pages,page=32,b=3,hq=8,hkv=8,kv=q8_0", PIECES, 1, 120, NONE, FA_VALUES_NORMAL,
       FA_HIDDEN_NAN, FA_LAYOUT_PACKED, 0, &wide_page, 0 },
     { "pieces_apart", "bf16,d=64,mask=causal,b=2,hq=4,hkv=4,kv=q4_0,v=q8_0", PIECES, 2, 150, NONE, WITH(NULL) }, /* heads lie apart */
+    { "pieces_wide", "fp16,d=192,mask=causal,b=1,hq=18,hkv=6,kv=q4_0", /* chunks behind a token's rows, of which the last heads are none */
+      "decode_mma:br=16,bk=16,key_warps=1,ctas=1,min_turns=1,row_warps=1,stages=2,kv_lanes=1,sm_shares=1,combine=0,head_warps=4,token_rows="
+      "1,boxes=1",
+      4, 60, NONE, PACKED },
     { "q5", "fp16,d=64,mask=none,b=2,hq=2,hkv=1,kv=q5_0,v=q5_1", MMA(2, "sm_shares=1,combine=0"), 2, 100, NONE, WITH(NULL) },
     { "q5_1", "bf16,d=64,mask=none,b=2,hq=2,hkv=1,kv=q5_1,v=q5_0", MMA(2, "sm_shares=1,combine=0"), 2, 100, NONE, WITH(NULL) },
     { "table", "bf16,d=64,mask=none,b=2,hq=2,hkv=1,kv=iq4_nl,v=q4_1", MMA(2, "sm_shares=1,combine=0"), 2, 100, NONE, WITH(NULL) },
@@ -103,6 +107,7 @@ const scene low_scenes[] = {
 #define R "low_rows.cu"
 #define F "decode_fragments.cu"
 #define L "decode_loader.cu"
+#define LC "decode_copies.cu"
 #define U "unpack.cu"
 #define W "widen.cu"
 #define X "wgmma_products.cu"
@@ -152,7 +157,7 @@ const mutation low_mutations[] = {
       "(k_whole ? 0 : tile.kv_head)", 0, "side_by_side" },
     { "rows are whole tokens where heads are missing", R, " && p.hkv % HEADS == 0 &&", " &&", 0, "heads_missing" },
     { "the last chunks of a token are the first key's", L, "(key + thread / LEFT) * step +", "key * step +", 0, "side_by_side" },
-    { "rows that lie apart go to the first head's place", L, "tile + (int)threadIdx.x / HEAD_THREADS * ROW_BYTES", "tile", 0,
+    { "rows that lie apart go to the first head's place", LC, "tile + (int)threadIdx.x / HEAD_THREADS * ROW_BYTES", "tile", 0,
       "rows_apart" },
     { "a head's rows begin at the chunk before", "decode_kernel.cu", "(side * V_BYTES & -16)", "(side * V_BYTES - 16 & -16)", 0,
       "side_by_side rows_apart" },
@@ -163,7 +168,7 @@ const mutation low_mutations[] = {
       "asm volatile(\"bar.sync %0, %1;\" ::\"r\"(key_group + 1), \"n\"(HEADS * GROUP_THREADS) : \"memory\");", "__syncwarp();", 1,
       "overlaid" },
     { "heads have the first one's scales of tokens", F, "side * 4 - (side * K_BYTES & -16)", "-(side * K_BYTES & -16)", 0, "side_pages" },
-    { "scales side by side are those of the page's first tokens", L, "from += (u32)page * page_stride + token * stride;",
+    { "scales side by side are those of the page's first tokens", LC, "from += (u32)page * page_stride + token * stride;",
       "from += (u32)page * page_stride;", 0, "side_pages" },
     { "in maps: what no row sees stays", "decode_kernel.cu", "if (byte / V_BYTES < lo || byte / V_BYTES > hi)", "if (false)", 0,
       "maps maps_pages" },
@@ -216,6 +221,8 @@ const mutation low_mutations[] = {
       "(const v_element *)p.v + $(v_row)0 * p.v_sh", 0, "pieces_apart" },
     { "in pieces: rows apart are loaded by one head", "decode_kernel.cu", "    if (side == 0 || !p.boxed) loader.load(",
       "    if (side == 0) loader.load(", 0, "pieces_apart" },
+    { "chunks behind rows are as they were found", "decode_kernel.cu", "row < BC; row += HEADS", "row < 0; row += HEADS", 0,
+      "pieces_wide" },
     { "words of K go to the chunk beside theirs", P, "i % 2 == 0 and \"chunk\"", "i % 2 == 1 and \"chunk\"", 0, "folded" },
     { "eight keys and the next eight are exchanged", P, "i < 2 and \"n\"", "i >= 2 and \"n\"", 0, "folded" },
     { "V of keys 8 further on stands for the first", P, "a[m][kk], lo[r], hi[r]);", "a[m][kk], hi[r], lo[r]);", 0, "folded tokens" },
@@ -278,10 +285,10 @@ const mutation low_mutations[] = {
     { "O is left relative to the largest scale", F, "and \" * v_top\" or", "and \"\" or", 0, "tokens token_pages" },
     { "even and odd columns of V are exchanged", F, "make_float4(even[2 * h] * of_o$(by(0)), odd[2 * h] * of_o",
       "make_float4(odd[2 * h] * of_o$(by(0)), even[2 * h] * of_o", 0, "folded tokens" },
-    { "scales of tokens are those of the run's first", L, "(long long)(first + row % RUN) * stride", "(long long)first * stride", 0,
+    { "scales of tokens are those of the run's first", LC, "(long long)(first + row % RUN) * stride", "(long long)first * stride", 0,
       "token_pages" },
-    { "scales are read of tokens that no query sees", L, "cp_async<4>(to + row * 4, scale, read)", "cp_async<4>(to + row * 4, scale, true)",
-      0, "tokens token_packed" },
+    { "scales are read of tokens that no query sees", LC, "cp_async<4>(to + row * 4, scale, read)",
+      "cp_async<4>(to + row * 4, scale, true)", 0, "tokens token_packed" },
     { "scales of V are K's", L, "copy_scales(buffer + $(x:upper())_SCALES, $(x)_scales",
       "copy_scales(buffer + $(x:upper())_SCALES, k_scales", 0, "tokens" },
     { "bytes of two keys are not brought together", U, "word = __byte_perm(word, 0, 0x3120);", "", 0, "folded" },

@@ -35,6 +35,10 @@ static const char *const classes[] = {
     "bf16,d=64,op=merge",
     "bf16,d=64,features=batch-invariant",
     "bf16,d=128,mask=causal,features=lengths+batch-invariant",
+    "bf16,d=128,kv=q8_0",
+    "bf16,d=64,mask=causal,features=lengths+pages,page=16,kv=q4_0",
+    "bf16,d=128,mask=window,kv=s8,k_scale=2,v_scale=2",
+    "bf16,d=64,features=batch-invariant,kv=e4m3",
 };
 enum { CLASSES = sizeof classes / sizeof *classes };
 
@@ -66,6 +70,24 @@ Test(bucket, one_shape_stands_for_it)
         cr_assert(fa_problem_alike(&r, &by), "%s: %s", line, stands);
         cr_assert_eq(fa_problem_steps(&r, &p), 0);
         cr_assert_eq(fa_problem_splits(&r), fa_problem_splits(&p), "%s: %s", line, stands);
+    }
+}
+
+/* Few rows of few bits: what stands for a shape has pieces of heads as large as it has. */
+Test(bucket, pieces_of_heads_are_those_of_what_stands_for_them)
+{
+    for (int i = 0; i < 20000; i++) {
+        char line[256];
+        fa_problem p = problem(i % 2 ? "bf16,d=128,kv=q4_0" : "bf16,d=128,features=lengths+pages,page=16,kv=q8_0");
+        p.b = length(8);
+        p.hkv = length(6);
+        p.hq = p.hkv * (int32_t)(1 + draw(4));
+        p.sq = (int32_t)(1 + draw(16));
+        p.sk = length(20);
+        fa_problem r = fa_problem_point(&p);
+        fa_problem_print(line, sizeof line, &p);
+        cr_assert(!(r.hkv % 8) == !(p.hkv % 8) && !(r.hkv % 4) == !(p.hkv % 4) && (r.hkv == 1) == (p.hkv == 1), "%s: %d heads stand for %d",
+                  line, r.hkv, p.hkv);
     }
 }
 
@@ -158,6 +180,14 @@ Test(bucket, edges)
         { "bf16,d=64,b=1,hq=8,hkv=8,sq=460,sk=470", "bf16,d=64,b=1,hq=8,hkv=8,sq=470,sk=460", false, 464, 465 },
         { "bf16,d=64,op=backward,b=1,hq=8,hkv=8,sq=385,sk=8192", "bf16,d=64,op=backward,b=1,hq=8,hkv=8,sq=415,sk=8192", true, 384, 8192 },
         { "bf16,d=64", "bf16,d=64,b=1,hq=16,hkv=16,sq=4096,sk=4096", true, 4096, 4096 },
+        /* Pieces of eight heads, of four, of two, none; of many rows nothing comes so. */
+        { "bf16,d=64,kv=q8_0,b=3,hq=8,hkv=8,sq=1,sk=4096", "bf16,d=64,kv=q8_0,b=1,hq=24,hkv=24,sq=1,sk=4096", true, 1, 4096 },
+        { "bf16,d=64,kv=q8_0,b=3,hq=8,hkv=8,sq=1,sk=4096", "bf16,d=64,kv=q8_0,b=2,hq=12,hkv=12,sq=1,sk=4096", false, 1, 4096 },
+        { "bf16,d=64,kv=q8_0,b=5,hq=6,hkv=6,sq=1,sk=4096", "bf16,d=64,kv=q8_0,b=3,hq=10,hkv=10,sq=1,sk=4096", true, 1, 4096 },
+        { "bf16,d=64,kv=q8_0,b=5,hq=6,hkv=6,sq=1,sk=4096", "bf16,d=64,kv=q8_0,b=6,hq=5,hkv=5,sq=1,sk=4096", true, 1, 4096 },
+        { "bf16,d=64,kv=q8_0,b=6,hq=5,hkv=5,sq=1,sk=4096", "bf16,d=64,kv=q8_0,b=30,hq=1,hkv=1,sq=1,sk=4096", false, 1, 4096 },
+        { "bf16,d=64,b=5,hq=6,hkv=6,sq=1,sk=4096", "bf16,d=64,b=6,hq=5,hkv=5,sq=1,sk=4096", true, 1, 4096 },
+        { "bf16,d=64,kv=q8_0,b=5,hq=6,hkv=6,sq=65,sk=4096", "bf16,d=64,kv=q8_0,b=6,hq=5,hkv=5,sq=65,sk=4096", true, 72, 4096 },
         { "bf16,d=64,b=1,hq=8,hkv=8,sq=1,sk=3", "bf16,d=64,b=1,hq=8,hkv=8,sq=1,sk=17", true, 1, 16 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

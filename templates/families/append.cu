@@ -124,7 +124,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
     of.row += of.first * of.sh;
     return of;
   };
-//| if l.dealt then
+//| if l.by_head then
   // A head of the next item is on its way as soon as that of the item before is read.
 //| else
   // Rows are on their way while the item before is done.
@@ -137,7 +137,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
       copy_piece(ring + place_in_ring(slot, s, threadIdx.x), row + step_of(s) * (VEC * $(p.bytes)), there$(l.wide and ", of.wide" or ""));
     }
   };
-//| if not l.dealt then
+//| if not l.by_head then
   auto copy = [&](const Item &item, int stage) {
     const Source of = source_of(item);
     const char *row = of.row + first_piece * (VEC * $(p.bytes));
@@ -224,7 +224,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
   if (share >= shares) return;
   Ready ready = {};
   const Told first_told = told_of(p, next.token);
-//| if l.dealt then
+//| if l.by_head then
   Source coming = source_of(next);
 #pragma unroll 1
   for (int h = 0; h < HEADS; h++) {
@@ -239,13 +239,13 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
   float next_given = scale_of_lane(ready.place, next);
 //| end
   look(ready, next, first_told);
-//| if not l.dealt then
+//| if not l.by_head then
   int stage = 0;
 //| end
 #pragma unroll 1
   for (bool more = true; more;) {
     const Item item = next;
-    const Source of = $(l.dealt and "coming" or "source_of(item)");
+    const Source of = $(l.by_head and "coming" or "source_of(item)");
     const bool is_q = of.is_q, is_v = of.is_v, real = item.real;
     const int first = of.first, heads = of.heads, pieces = of.pieces;
     const long long batch = item.batch, query = item.query;
@@ -266,8 +266,8 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
         told = told_of(p, next.token);
       }
     }
-//| local slot = l.dealt and "h" or "stage * HEADS + h"
-//| if l.dealt then
+//| local slot = l.by_head and "h" or "stage * HEADS + h"
+//| if l.by_head then
     if (more) coming = source_of(next);
     const char *row = coming.row + first_piece * (VEC * $(p.bytes));
 //| else
@@ -341,7 +341,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
     for (int h = 0; h < HEADS; h++, to += to_sh$(l.dealt and ", place_of_codes += ROW" or "")) {
       const bool there = stores && first + h < heads;
       float x[SHARE][VEC];
-//| if l.dealt then
+//| if l.by_head then
       cp_async_wait<HEADS - 1>();
 //| end
 #pragma unroll
@@ -393,7 +393,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
 //|   end
 //| end
       }
-//| if l.dealt then
+//| if l.by_head then
       if (more) copy_head(coming, row, h, h, next.real);
       cp_async_commit();
       row += coming.sh;
@@ -545,7 +545,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
     if (more) next_given = scale_of_lane(ready.place, next);
 //| end
     if (more && ends) look(ready, next, told);
-//| if not l.dealt then
+//| if not l.by_head then
     stage ^= 1;
 //| end
   }

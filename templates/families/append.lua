@@ -6,6 +6,8 @@ local pair_values = include "pairs/values.lua"
 local FOLDED = 1    -- scales of a sequence or a head
 local HEADROOM, CODED = 24, 56 -- registers beside what is held of rows: of rows that stay as they are, of such that become codes
 
+local QUARTERED = 1 << 17 -- rows from which a lane may have four pieces of each
+
 local bytes_of = { fp16 = 2, bf16 = 2, fp32 = 4 }
 
 -- Types of the cache.
@@ -40,11 +42,16 @@ local function columns(p)
   return vec
 end
 
--- Whether two lanes have the four pieces of a block, each two that lie half a block apart: what is found for a block is found by fewer. Of
--- rows with codes of 4 bits; those of q8_0 and s8 alone lose by it with few tokens or columns.
+-- Whether a lane may have four pieces of each row: what is found for a row, or for a block of it, is found by fewer.
+local function quarters(p)
+  local fits = p.d == p.dv and p.d >= 64 and p.d & p.d - 1 == 0 and columns(p) == 8
+  return fits and (p.rotary == 0 or p.has_rotary_pairs or p.rotary == p.d)
+end
+
+-- Whether two lanes have the four pieces of a block, each two that lie half a block apart. Of rows with codes of 4 bits; those of q8_0 alone
+-- lose by it with few tokens or columns.
 local function deals(p, l)
-  local fits = p.d == p.dv and p.d >= 64 and p.d & p.d - 1 == 0 and l.vec == 8 and p.align >= 4
-  if not fits or p.rotary > 0 and not p.has_rotary_pairs and p.rotary ~= p.d then return false end
+  if not quarters(p) or p.align < 4 then return false end
   local nibbles = false
   for _, f in ipairs({ l.k_format or false, l.v_format or false }) do
     if f and f.block > 1 then
@@ -70,12 +77,18 @@ return {
     { "token_heads", { 1, 2, 4, 8 }, "heads of a token that a team of lanes does at a time" },
     -- How the later of two tokens for one slot is found: each looks at those after it, or all claim their slots in a table before.
     { "claims", { { 0, "looked_for" }, { 1, "hashed" } }, "how a token finds a later one of its slot: it looks at each, or in a table" },
+    { "quarters", { 0, 1 }, "rows of s8 whose scales are found: a lane has four pieces of each, and a head comes at a time", later = true },
   },
 
   start = function(p, a)
     local list = {}
     for _, heads in ipairs({ 4, 2, 1, 8 }) do
       for _, claims in ipairs(p.has_slots and { 0, 1 } or { 0 }) do list[#list + 1] = { warps = 4, token_heads = heads, claims = claims } end
+    end
+    -- Where memory is so fast that what they issue bounds many rows: of 13 shapes from 16,384 tokens of 8 heads on 0.84 to 0.99 of the time on
+    -- an H200, 65,536 of 8 0.94. A few thousand tokens take up to 1.26, and rows of 64 up to 1.57.
+    if p.b * p.sq * p.hkv >= QUARTERED and p.d >= 128 and a.hbm_gbs > 4000 then
+      list[#list + 1] = { warps = 4, token_heads = 4, claims = p.has_slots and 1 or 0, quarters = 1 }
     end
     return list
   end,
@@ -86,6 +99,15 @@ return {
     { "claims", function(p, c, a)
       if c.claims == 0 or p.has_slots then return true end
       return false, "a table of slots without slots"
+    end },
+    { "quarters", function(p, c, a)
+      if (c.quarters or 0) == 0 then return true end
+      local k, v = types(p)
+      local found = p.k_scale_out > 0 and p.v_scale_out > 0
+      if k ~= "s8" or v ~= "s8" or not found then return false, "rows that are no integers with scales to be found" end
+      if not quarters(p) then return false, "rows without four pieces of eight columns for each lane" end
+      if c.token_heads >= 4 and c.warps <= 4 then return true end
+      return false, c.warps .. " warps, " .. c.token_heads .. " heads at a time"
     end },
   },
 
@@ -110,14 +132,15 @@ return {
     local own = half_pieces >= 2 and half_pieces <= 16 and half_pieces & half_pieces - 1 == 0
     if own then l.lanes = half_pieces end
     l.dealt = c.token_heads >= 4 and deals(p, l)
-    if l.dealt then
+    l.by_head = l.dealt or (c.quarters or 0) == 1 -- a lane has four pieces of a row
+    if l.by_head then
       l.lanes = most // 4
       own = p.rotary > 0 and not p.has_rotary_pairs
     end
     -- Pieces of a lane that turn with others of it.
     l.turned = own and half_pieces // l.lanes or 0
     l.share = (most + l.lanes - 1) // l.lanes
-    l.full = l.dealt -- each lane has as many pieces of each row
+    l.full = l.by_head -- each lane has as many pieces of each row
     l.words = math.max(1, l.vec * p.bytes // 4)
     l.wide = p.align < 16 and has_blocks(p) and l.vec == 8 -- rows that are read may begin at more than those of the cache
     -- How an element's partner is found: in registers, as a piece, or one by one.
@@ -139,7 +162,7 @@ return {
     -- Which sequence a row is of says where it goes, its position, or whether it counts.
     l.sequences = not p.has_slots or p.has_lengths or l.folded or (p.rotary > 0 and not p.has_positions)
     -- Two items of a block's lanes: one is done while the other is on its way. Or each head makes room for that of the next item.
-    l.bytes = (l.dealt and 1 or 2) * c.token_heads * l.share * l.words * 4 * l.threads
+    l.bytes = (l.by_head and 1 or 2) * c.token_heads * l.share * l.words * 4 * l.threads
     -- Rows of blocks of a token, side by side, where they are whole chunks of 16 bytes.
     local function gathers(format, row) return format ~= nil and format.block > 1 and c.token_heads * row % 16 == 0 end
     l.gathers_k, l.gathers_v = gathers(l.k_format, l.row_k), gathers(l.v_format, l.row_v)
@@ -155,10 +178,10 @@ return {
     end
     l.regs = (l.k_format or l.v_format) and CODED or HEADROOM
     l.regs = l.regs + l.share * (l.words + 2 * l.vec) + (p.rotary > 0 and 2 * l.angles * (own and l.turned or l.share) or 0)
-    if l.dealt then l.regs = 168 end -- no more by launch bounds
+    if l.by_head then l.regs = 168 end -- no more by launch bounds
     l.per_sm = math.max(1, math.min(32 // c.warps, 65536 // (l.threads * math.min(255, (l.regs + 7) // 8 * 8)),
       a.smem_sm // (l.bytes + a.smem_reserved)))
-    l.bounds = l.dealt and "THREADS, " .. l.per_sm or "THREADS"
+    l.bounds = l.by_head and "THREADS, " .. l.per_sm or "THREADS"
     return l
   end,
 
@@ -217,8 +240,8 @@ return {
     -- Instructions of a warp whose teams do an item each: of an element, and beside its elements.
     local element = 2 + (p.rotary > 0 and (l.partner == "own" and 3 or 5) or 0) + math.max(cost_of(l.k_format), cost_of(l.v_format))
     local instructions = 500 + heads * (30 + l.share * l.vec * element)
-    -- Half of what 16 warps could issue, less of fewer: each waits for places, angles and rows in turn.
-    local rate = a.issue_rate / 2 * math.min(1, l.per_sm * c.warps / 16)
+    -- Half of what 16 warps could issue, less of fewer: each waits for places, angles and rows in turn. Twelve with quarters of rows wait less.
+    local rate = a.issue_rate / 2 * math.min(1, l.per_sm * c.warps / ((c.quarters or 0) == 1 and 12 or 16))
     local busy = math.min(1, items / (a.sm_count * l.per_sm * (l.threads // l.lanes)))
     local issued = busy * items * l.lanes / 32 * instructions / (a.sm_count * rate)
     local bytes = tokens * (rows + lists)

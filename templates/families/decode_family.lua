@@ -55,8 +55,9 @@ local function token_rows(f, n, heads)
   local unit = (row | 16) & -(row | 16)
   local t = { row = row, most = 16 - unit, whole = heads * row // 16 }
   t.chunks = (row + t.most + 15) // 16
-  t.pitch = (((heads - 1) * row & -16) // 16 + t.chunks) | 1
-  t.pitch = math.max(t.pitch, t.whole | 1)
+  local read = ((heads - 1) * row & -16) // 16 + t.chunks
+  t.pitch = math.max(read, t.whole) | 1
+  t.after = math.max(0, read - t.whole)  -- chunks beyond all heads' rows that are read with the last head's
   return t
 end
 
@@ -356,6 +357,9 @@ function decode.layout(p, c, a, wide)
     l.barriers = round_up(l.used, 8)
     l.used = l.barriers + (l.tokens and 2 * c.key_warps or groups) * c.stages * 8
   end
+  -- Rows of a lane are a stride apart.
+  local in_page = not p.has_pages or p.page >= c.bk
+  l.strided = l.low and not l.tokens and not l.boxes and p.kv_align >= 16 and in_page or nil
   l.walk, l.next = "Walk", "next_tile"
   if p.has_batch_invariant then
     l.walk, l.next = "SegmentWalk", "next"
@@ -447,6 +451,8 @@ local APART_ROWS, APART_ROWS_4 = 1.015, 0.99
 local APART_ROWS_FAST, APART_ROWS_SHORT = { [2] = 1.1, [4] = 0.96 }, { [2] = 1.1, [4] = 1.02 }
 -- There, of 8 races of q4_0, tiles of four rows: two heads of d above 64; eight of others by 32 keys in each of two blocks; eight streams.
 local APART_TWO_4, APART_ROWS_SHORT_4, APART_LANES_4 = 1.25, 0.985, 1.5
+-- Two heads as one piece, and apart, where four do not divide all: of four races there.
+local APART_TWO_4_ROWS, APART_TWO_4_APART = 0.8, 1.7
 -- There, of 16 races of rows of d to 64 whose words are joined, two blocks: eight heads of q4_0 by 64 keys, of q8_0 by 32; four heads of
 -- q4_0 by 32 keys, where few are walked and where many are; four heads of eight rows.
 local APART_TWO_LONG_4, APART_TWO_SHORT_8, APART_TWO_FEW_4, APART_TWO_MANY_4, APART_EIGHT_ROWS = 0.97, 0.9, 0.8, 1.03, 1.15
@@ -474,23 +480,42 @@ function decode.least_keys(p) return p.b * p.hkv * p.sk * row_bytes(p) <= 4e6 en
 -- keys, or where no block has parts of two tiles, so that all walk in step, and worst elsewhere. 40 races of e4m3 and s8 on an H200.
 local BOXES_SHORT, BOXES_LONG = { [1] = 1.1, [2] = 0.89, [4] = 0.87, [8] = 0.9 }, { [1] = 1.04, [2] = 1.02, [4] = 0.985, [8] = 1 }
 local BOXES_KEPT, BOXES_IN_STEP = 0.84, 0.955
--- Rows of all heads of a token by boxes, in blocks: by the number of heads; of 16 rows, which one shape was raced with. 22 races of q8_0
--- and q4_0 on an H200, beside the prices of rows that warps copy, which are some 10 % below their times.
+-- Rows of all heads of a token by boxes, in blocks: by the number of heads; of 16 rows and more. 33 races of q8_0 and q4_0 on an H200,
+-- beside the prices of rows that warps copy, which are some 10 % below their times.
 local TOGETHER_SHORT, TOGETHER_LONG = { [2] = 1.05, [4] = 0.83, [8] = 0.81 }, { [2] = 1.1, [4] = 0.89, [8] = 0.87 }
-local TOGETHER_MANY = 0.68
+local TOGETHER_MANY, TOGETHER_MANY_SHORT = 0.8, 0.73
 -- 16 rows of one head of them by copies, there.
 local APART_SIXTEEN = 2.2
+-- Rows of blocks, of heads that are no whole number of chunks together, are copied by less: by 8 bytes, by 4, or by 2, which are loads that a
+-- warp waits for. Of 12 races there. A bucket of two heads and more has even ones and odd ones.
+local UNEVEN = { [8] = 1.3, [4] = 2.6, [2] = 3.5 }
+local function uneven(p, c, low)
+  if not low or (c.token_rows or 0) == 1 or (c.boxes or 0) == 1 or p.hkv % 8 == 0 then return 1 end
+  local most = 1
+  for _, x in ipairs { { low.k, p.d }, { low.v, p.dv } } do
+    local row = x[1].block > 1 and rows_of.row_bytes(x[1], x[2]) or 16
+    if p.hkv % 4 == 0 then row = 4 * row end
+    if row % 16 > 0 then most = math.max(most, UNEVEN[row & -row]) end
+  end
+  return most
+end
 -- walked: keys that a block has one after the other; kv: bytes of K and V.
 local function apart(p, c, a, low, walked, kv)
   if not low or p.hkv == 1 then return 1 end
   local heads = heads_of(c)
   local few_4 = c.br == 4 and low.k.bits == 4
-  if few_4 and heads == 2 and p.d > 64 then return APART_TWO_4 end
+  if few_4 and heads == 2 and p.d > 64 then
+    if p.hkv % 4 == 0 or rows_of.row_bytes(low.k, p.d) % 16 == 0 then return APART_TWO_4 end
+    return (c.token_rows or 0) == 1 and APART_TWO_4_ROWS or APART_TWO_4_APART
+  end
   local tokens = p.k_scale == 2 or p.v_scale == 2
   local bytes = low.k.block == 1 and low.v.block == 1 and not tokens
   if (c.boxes or 0) == 1 then
     local short = math.max(p.d, p.dv) <= 64
-    if (c.token_rows or 0) == 1 then return (c.br > 8 and TOGETHER_MANY or 1) * (short and TOGETHER_SHORT or TOGETHER_LONG)[heads] end
+    if (c.token_rows or 0) == 1 then
+      local many = c.br <= 8 and 1 or short and TOGETHER_MANY_SHORT or TOGETHER_MANY
+      return many * (short and TOGETHER_SHORT or TOGETHER_LONG)[heads]
+    end
     if heads == 1 and short and kv < KEPT_ALL * a.l2_bytes then return BOXES_KEPT end
     if heads == 1 and not short and p.b * p.hkv <= a.sm_count * c.ctas then return BOXES_IN_STEP end
     return (short and BOXES_SHORT or BOXES_LONG)[heads]
@@ -591,7 +616,8 @@ function decode.stream(p, c, a, iteration, sq, boxed)
   end
   local walked = math.min(keys, share * c.bk * c.key_warps)
   local under_way = math.min(1, flight / enough)
-  local stream = slower * seconds * apart(p, c, a, low_bits(p, a.cc), walked, kv) / under_way / balance ^ 0.83
+  local codes_of = low_bits(p, a.cc)
+  local stream = slower * seconds * apart(p, c, a, codes_of, walked, kv) * uneven(p, c, codes_of) / under_way / balance ^ 0.83
   local compute = share * c.sm_shares * iteration / (a.clock_ghz * 1e9)
   local efficiency = math.min(2, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
   local latency = 1180 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
@@ -623,6 +649,8 @@ local ISSUED = { 0.28, 0.51, 0.56, 0.5 }
 local TWO_BLOCKS = 0.966
 -- Four blocks of four rows of q4_0 there, each with a tile of its own: 0.93 of the time of three; where they share tiles 1.01 to 1.13.
 local FOUR_BLOCKS = 0.82
+-- Blocks of 32 rows and of 64 of one head there, whose warps unpack the same keys, beside their prices.
+local SAME_KEYS = { [32] = 1.36, [64] = 1.15 }
 -- Where boxes bring rows no warp copies. Of 12 races of q4_0 there.
 local BROUGHT = 0.68
 local function unpacking(p, c, a, l)
@@ -657,6 +685,9 @@ function decode.work(p, c, a, l, sq)
     issue = math.max(chain, unpacking(p, c, a, l)) + program
   elseif l.low and not l.widened then  -- each warp of rows unpacks all keys of its group
     issue = issue + c.ctas * c.bk * c.key_warps * heads * c.row_warps * (p.d * l.cost_k + p.dv * l.cost_v) / 128
+    local pieces = l.low.k.has_scale and decode.row_bytes_of(p.kv, p.d) % 4 == 0
+    if c.br >= 32 and heads == 1 and pieces and a.hbm_gbs > 4000 then issue = SAME_KEYS[c.br] * issue end
+    issue = uneven(p, c, l.low) * issue
   end
   return decode.stream(p, c, a, issue, sq, l.boxed)
 end
@@ -686,7 +717,7 @@ end
 -- so does a token's scale.
 function decode.usual_low(p)
   local low = low_bits(p, 80)
-  local lanes = p.hkv > 1 and (is_narrow(p, low) or p.k_scale == 2 or p.v_scale == 2) and 8 or 1
+  local lanes = (is_narrow(p, low) or p.k_scale == 2 or p.v_scale == 2) and 8 or 1
   -- Many buffers first: where a tile ends, what is on its way lasts until the next one has begun.
   return { { 6, 1, lanes }, { 4, 1, lanes }, { 3, 1, lanes }, { 3, 2, lanes }, { 2, 2, lanes } }
 end

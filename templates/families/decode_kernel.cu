@@ -145,6 +145,7 @@ constexpr bool PAIRS_V = false;
 
 //| pr.mask_iterations()
 //| include "tiles/decode_loader.cu"
+//| include "tiles/decode_early.cu"
 
 //| include "work/decode_merge.cu"
 
@@ -232,6 +233,21 @@ const int group = threadIdx.x / GROUP_THREADS;
 //|   if l.tokens then
 const int key_group = group % GROUPS, side = group / GROUPS;
 const u32 buffers = shared_address(smem) + key_group * SMEM_GROUP;
+//|     if l.tokens.k.after > 0 or l.tokens.v.after > 0 then
+// Chunks after a token's rows are read with those of its last head, and are nothing to it. No copy by warps writes there.
+//|       if pieces then
+if (!p.boxed)
+//|       end
+for (int s = 0; s < STAGES; s++)
+for (int row = side * GROUP_THREADS + (int)threadIdx.x % GROUP_THREADS; row < BC; row += HEADS * GROUP_THREADS) {
+  const u32 k_row = buffers + s * STAGE + row * (K_PITCH * 16), v_row = buffers + s * STAGE + K_TILE + row * (V_PITCH * 16);
+//|       for _, x in ipairs({ "k", "v" }) do
+//|         for chunk = l.tokens[x].whole, l.tokens[x].whole + l.tokens[x].after - 1 do
+  asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" ::"r"($(x)_row + $(16 * chunk)), "r"(0) : "memory");
+//|         end
+//|       end
+}
+//|     end
 //|   else
 const u32 buffers = shared_address(smem) + group * SMEM_GROUP;
 //|     if l.heads then
