@@ -1,5 +1,5 @@
 //| needs "c.cluster c.grid l.ahead l.merges? l.near? l.parts? l.persistent l.pieces? l.published l.ranges l.shared? l.slot l.slots"
-//| needs "l.draw_barriers? l.runs? l.reverses? l.split? l.walks?"
+//| needs "l.draw_barriers? l.ordered? l.runs? l.reverses? l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
@@ -257,7 +257,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   elseif pr.has_mask and not l.split then
   grid_wait();  // ranges are found of what the program reads
 //|   end
-//|   local total, tile = "p.total", "tile_of(p, tile)"
+//|   local total, tile = "p.total", l.ordered and "tile_of(p, ordered_tile(p, tile))" or "tile_of(p, tile)"
 //|   if l.pieces then
 //|     total, tile = "pieces.total(p)", "pieces.tile(p, tile)"
   const Pieces pieces = pieces_of_launch(p);
