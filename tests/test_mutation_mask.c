@@ -172,6 +172,8 @@ static const score_fault faults[] = {
     { "the line of a tile's first rows for all", "wgmma_rising", M, " + own * line_words(p) : nullptr", " : nullptr" },
     { "changes are counted by each lane alone", "wgmma_rising", "mask_run_lines.cu", "x += lane >= n ? before : 0;", "x += 0 * before;" },
     { "a document that begins within 32 rows", "wgmma_rising", "mask_run_lines.cu", "* 32 + __ffs(mine) - 1;", "* 32;" },
+    { "the last chunk has no tiles", "wgmma_turned", "chunk_tiles.cu", " + ChunkTiles::tiles_of(rest);", ";" },
+    { "rows before the first chunk are those of a whole one", "wgmma_turned", "chunk_tiles.cu", "if (n >= before) {", "if (true) {" },
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)

@@ -1,5 +1,5 @@
 //| needs "c.cluster c.grid l.ahead l.merges? l.near? l.parts? l.persistent l.pieces? l.published l.ranges l.shared? l.slot l.slots"
-//| needs "l.draw_barriers? l.ordered? l.runs? l.reverses? l.split? l.walks?"
+//| needs "l.draw_barriers? l.in_chunks? l.ordered? l.runs? l.reverses? l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
@@ -70,6 +70,8 @@ __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
 //|     else
 //|       if l.runs then
     return {(int)published.x, (int)published.y, (int)published.z, (int)published.w, 0, 0};
+//|       elseif l.in_chunks then
+    return {(int)published.x, (int)published.y, (int)published.z, (int)published.w, 0};
 //|       elseif l.pieces then
     return {(int)published.x & ~63, (int)published.y, (int)published.z, (int)published.w, (int)published.x & 63};
 //|       else
@@ -267,6 +269,10 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
   grid_wait();
   const Parts parts = parts_of_launch(p);
 //|   end
+//|   if l.in_chunks then
+//|     total, tile = "chunks.total(p)", "chunks.tile(p, tile)"
+  const ChunkTiles chunks = chunk_tiles_of(p);
+//|   end
 //|   if l.runs then
 //|     total = "total"
   // As many for each head as the sequence with the most tiles has.
@@ -317,6 +323,6 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|     end)
 //|   end
   grid_over();
-  publish({-1, 0, 0, 0$(l.pieces and ", 0" or l.runs and ", 0, 0" or "")}$(l.runs and ", 0" or ""));
+  publish({-1, 0, 0, 0$(l.pieces and ", 0" or l.in_chunks and ", 0" or l.runs and ", 0, 0" or "")}$(l.runs and ", 0" or ""));
 }
 //| end
