@@ -199,7 +199,7 @@ static const score_kernel mask_kernels[] = {
       WGMMA("br=192,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
       150, 2000, 0, 0 },
     /* What is seen lies between two ends; every other tile's rows are turned round. */
-    { "wgmma_turned", M_CHUNKS, "bf16,d=64,mask=none",
+    { "wgmma_turned", M_CHUNKS, "bf16,d=96,mask=none",
       WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
       400, 400, 0, 0 },
     /* Scores of 1e7: rows that are computed again. */

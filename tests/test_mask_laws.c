@@ -410,49 +410,6 @@ Test(mask_laws, they_are_on_hopper)
           128);
 }
 
-static int least(int x, int y)
-{
-    return x < y ? x : y;
-}
-
-/* Keys of the blocks of 64 that tiles read which begin with a chunk, or with the next multiple of 64: a chunk's first tile has the rows
- * that are left over. first: what a query's number is beside its own in the sequence of keys. */
-static int keys_of_chunks(int rows, int length, int n, int first)
-{
-    int keys = 0;
-    for (int begin = 0, end; begin < n; begin = end) {
-        end = least((begin + length - (begin + first) % length + 63) / 64 * 64, n);
-        int tiles = (end - begin + rows - 1) / rows, spare = tiles * rows - (end - begin + 63) / 64 * 64;
-        for (int i = 0; i < tiles; i++) {
-            int row = begin + (i > 0 ? i * rows - spare : 0), last = least(begin + (i + 1) * rows - spare, end) - 1 + first;
-            keys += least((last / 64 + 1) * 64, n + first) - (row + first) / length * length / 64 * 64;
-        }
-    }
-    return keys;
-}
-
-Test(mask_laws, tiles_begin_with_a_chunk)
-{
-    static result out;
-    call c;
-    open_call(&c, true);
-    fa_score *score = program(&c, "c = scalar(250, 'int', 1, 1048576)\n"
-                                  "function mask(b, h, i, j) return j <= i + off and (i + off) // c == j // c end");
-    for (int first = 0; first < 300; first += 170)
-        for (int length = 250; length < 4000; length += 3500) {
-            shape(&c, 1, 1, 1, 512, 512 + first);
-            c.a.score = score, c.a.score_values = c.value, c.a.score_value_count = 1;
-            c.value[0].scalar = length;
-            run(&c,
-                "flash_fwd_wgmma:br=128,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=plain,grid=persistent,"
-                "ahead=0,sections=1,cluster=1,exp=0,rescale=lazy_scaled,convert=early,o_path=tma",
-                &out);
-            int keys = keys_of_chunks(128, length, 512, first);
-            cr_expect_eq(out.keys, (double)keys, "chunks of %d from %d: %g keys are read, not %d", length, first, out.keys, keys);
-        }
-    close_call(&c);
-}
-
 /* Of tiles that a mask leaves whole no pair is asked: one hidden pair in each costs nearly a quarter of the kernel's instructions. */
 static void whole_tiles(bool hopper, const char *config)
 {
