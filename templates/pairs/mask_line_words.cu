@@ -9,7 +9,7 @@
 // Tiles before them keep their order, by which heads at work share the L2. Which of two with as many blocks comes first changes no result.
 constexpr int ORDERED = $(l.ordered);
 // A short launch is over before that pays. some: four thread blocks for each SM, where there are as many tiles.
-__device__ __forceinline__ bool orders(const Params &p, int some) { return sequence_of(p, 0).sk() >= 2048 && p.total > some; }
+__device__ __forceinline__ bool orders(const Params &p, int some) { return sequence_of(p, 0).sk() >= 4096 && p.total > some; }
 __device__ __forceinline__ int ordered_from(const Params &p) { return max(p.total - ORDERED, 0); }
 // The tile that is drawn as number `index`.
 __device__ __forceinline__ int ordered_tile(const Params &p, int index) {

@@ -1,6 +1,6 @@
 //| needs "c.ctas"
-//| -- Tiles that begin with a run of rows whose keys begin alike, as chunks do, or with the first multiple of 64 in it: of rows of two of them
-//| -- a tile would walk over the keys of both. A warpgroup's 64 rows lie in one tile.
+//| -- Tiles that begin with a run of rows whose keys begin alike, as chunks do, or with the first multiple of 64 in it: of rows of two of
+//| -- them a tile would walk over the keys of both. A warpgroup's 64 rows lie in one tile.
 struct ChunkTiles {
   static constexpr int LAST = $(512 * c.ctas);  // tiles of a launch
   int lead, length;  // rows before the first run that begins within the sequence; of each run but these and the last
