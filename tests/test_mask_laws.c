@@ -447,10 +447,10 @@ Test(mask_laws, they_are_not_on_hopper)
 /* ---- the order in which tiles are drawn ---- */
 
 /* Of the last tiles of a launch those with most blocks of keys come first. They are numbered head by head, from the last rows on; the
- * kernel of lines leaves their numbers after the lines, which are of 16 bytes and begin after the counters. */
+ * kernel of lines leaves their numbers after the lines, which are of 32 bytes and begin after the counters. */
 Test(mask_laws, tiles_with_most_blocks_come_first)
 {
-    enum { HEADS = 4, TILES = 4 * HEADS, LINES = HEADS * 8 * 16 };
+    enum { HEADS = 4, TILES = 4 * HEADS, LINES = HEADS * 8 * 2 * 16 };
     static unsigned char seen[HEADS][8][64];
     static result out;
     int found[TILES];
