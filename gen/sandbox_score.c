@@ -88,6 +88,7 @@ typedef enum what {
     MASK_HELPERS,
     MASK_BOUNDS,
     MASK_ENDS,
+    MASK_RUNS,
     MASK_CLASS,
     MASK_CLASSES,
     MASK_COLUMN,
@@ -99,12 +100,12 @@ typedef enum what {
     SINK,
     WHATS
 } what;
-static const char *const words[WHATS] = {
-    "helpers",     "members",          "fill",       "pair",         "pair_ahead",  "ahead_row",    "ahead_at",       "bend",
-    "distance",    "far_below",        "far_above",  "exponent",     "mask",        "mask_members", "mask_fill",      "mask_helpers",
-    "mask_bounds", "mask_ends",        "mask_class", "mask_classes", "mask_column", "mask_row",     "mask_plane_row", "mask_plane_first",
-    "mask_staged", "mask_fill_tables", "sink"
-};
+static const char *const words[WHATS] = { "helpers",      "members",          "fill",      "pair",           "pair_ahead",
+                                          "ahead_row",    "ahead_at",         "bend",      "distance",       "far_below",
+                                          "far_above",    "exponent",         "mask",      "mask_members",   "mask_fill",
+                                          "mask_helpers", "mask_bounds",      "mask_ends", "mask_runs",      "mask_class",
+                                          "mask_classes", "mask_column",      "mask_row",  "mask_plane_row", "mask_plane_first",
+                                          "mask_staged",  "mask_fill_tables", "sink" };
 
 /* n: which of what is read ahead, or of what a mask is staged in. backward: for members that the lines of BEND read. */
 static void write(fa_text *out, const printed *of, what w, bool packed, bool backward, int n)
@@ -163,6 +164,9 @@ static void write(fa_text *out, const printed *of, what w, bool packed, bool bac
     case MASK_ENDS:
         fa_score_tiles_print_ends(out, of->bounds.exact ? &of->bounds : &of->conditions.ends);
         break;
+    case MASK_RUNS:
+        fa_score_tiles_print_runs(out, &of->bounds);
+        break;
     case MASK_FILL_TABLES:
         fa_score_tiles_print_fill(out, &of->tiles, "Params");
         break;
@@ -197,7 +201,7 @@ static bool has(const printed *of, what w)
 {
     const fa_score_kernel *k = &of->kernel;
     bool mask = w >= MASK && w <= MASK_FILL_TABLES && (w != MASK_ENDS || of->bounds.exact || of->conditions.solved) &&
-                (w != MASK_CLASSES || of->conditions.solved);
+                (w != MASK_CLASSES || of->conditions.solved) && (w != MASK_RUNS || of->bounds.run_by >= 0);
     bool plane = w == MASK_PLANE_ROW || w == MASK_PLANE_FIRST;
     if ((plane && of->staged.lookup < 0) || (w == MASK_STAGED && !of->staged.can))
         return false;
@@ -277,8 +281,8 @@ static void push_ahead(lua_State *L, const fa_score_kernel *k)
     }
 }
 
-/* exact, solved_in_part, two_ended, in_runs, grain, row_grain, grained, tables; marks, marks_by_b, marks_by_h: of the problem's backward
- * pass */
+/* exact, solved_in_part, two_ended, in_runs, of_runs, grain, row_grain, grained, tables; marks, marks_by_b, marks_by_h: of the problem's
+ * backward pass */
 static void push_tiles(lua_State *L, const printed *of, const fa_problem *p)
 {
     fa_text tables = { 0 }, marks = { 0 };
@@ -305,6 +309,8 @@ static void push_tiles(lua_State *L, const printed *of, const fa_problem *p)
     lua_setfield(L, -2, "two_ended");
     lua_pushboolean(L, of->bounds.in_runs);
     lua_setfield(L, -2, "in_runs");
+    lua_pushboolean(L, of->bounds.run_by >= 0);
+    lua_setfield(L, -2, "of_runs");
     lua_pushinteger(L, of->staged.grain);
     lua_setfield(L, -2, "grain");
     lua_pushinteger(L, of->staged.row_grain);

@@ -6,6 +6,8 @@
 #define M_CAUSAL "function mask(b, h, i, j) return j <= i + off end\n"
 #define M_WINDOW "w = scalar(20, 'int')\nfunction mask(b, h, i, j) return j <= i + off and i + off - j <= w end\n"
 #define M_CHUNKED "c = scalar(40, 'int', 1, 1048576)\nfunction mask(b, h, i, j) return j <= i + off and (i + off) // c == j // c end\n"
+/* Of more rows than a tile has. */
+#define M_CHUNKS "function mask(b, h, i, j) return j <= i + off and (i + off) // 250 == j // 250 end\n"
 #define M_PREFIX "n = i32 'b'\nfunction mask(b, h, i, j) return j <= i + off or j < 3 * max(min(n[b], 999), -9) end\n"
 #define M_PADDING "lo = i32 'b'; hi = i32 'b'\nfunction mask(b, h, i, j) return lo[b] <= j and j < 4 * max(min(hi[b], 999), -9) end\n"
 #define M_DOCUMENTS "doc = i32 'b sk'\nfunction mask(b, h, i, j) return j <= i + off and doc[b][i + off] == doc[b][j] end\n"
@@ -197,7 +199,7 @@ static const score_kernel mask_kernels[] = {
       WGMMA("br=192,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
       150, 2000, 0, 0 },
     /* What is seen lies between two ends; every other tile's rows are turned round. */
-    { "wgmma_turned", M_CHUNKED, "bf16,d=64,mask=none",
+    { "wgmma_turned", M_CHUNKS, "bf16,d=96,mask=none",
       WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
       400, 400, 0, 0 },
     /* Scores of 1e7: rows that are computed again. */

@@ -443,3 +443,31 @@ Test(mask_laws, they_are_not_on_hopper)
     whole_tiles(true, "flash_fwd_wgmma:br=64,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=plain,grid=persistent,"
                       "ahead=0,sections=1,cluster=1,exp=0,rescale=lazy,convert=early,o_path=direct");
 }
+
+/* ---- the order in which tiles are drawn ---- */
+
+/* Of the last tiles of a launch those with most blocks of keys come first. They are numbered head by head, from the last rows on; the
+ * kernel of lines leaves their numbers after the lines, which are of 32 bytes and begin after the counters. */
+Test(mask_laws, tiles_with_most_blocks_come_first)
+{
+    enum { HEADS = 4, TILES = 4 * HEADS, LINES = HEADS * 8 * 2 * 16 };
+    static unsigned char seen[HEADS][8][64];
+    static result out;
+    int found[TILES];
+    call c;
+    open_call(&c, true);
+    shape(&c, 1, HEADS, HEADS, 512, 4096);
+    for (int number = 0; number < TILES; number++)
+        for (int k = 0; k < (5 * number + 3) % TILES; k++) /* blocks of keys of one of the two lines, and of the other */
+            seen[number % HEADS][(3 - number / HEADS) * 2 + k % 2][k * 7 % 32] = 1;
+    program(&c, "m = u8 'b hq sq/64 sk/64'\nfunction mask(b, h, i, j) return m[b][h][i // 64][j // 64] ~= 0 end");
+    array(&c, 0, seen, sizeof seen, (int[]){ 1, HEADS, 8, 64 }, 4);
+    run(&c,
+        "flash_fwd_wgmma:br=128,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=plain,grid=persistent,"
+        "ahead=0,sections=1,cluster=1,exp=0,rescale=lazy_scaled,convert=early,o_path=tma",
+        &out);
+    SCORE_OK(fa_copy(c.ctx, found, (char *)c.workspace + FA_WORKSPACE_COUNTERS + LINES, sizeof found, FA_FROM_DEVICE));
+    for (int i = 0; i < TILES; i++)
+        cr_expect_eq((5 * found[i] + 3) % TILES, TILES - 1 - i, "number %d is tile %d", i, found[i]);
+    close_call(&c);
+}

@@ -114,9 +114,8 @@ static const score_fault faults[] = {
     { "the launch's mask cuts no block", "wgmma_runs", L, " || block <= range.full_lo || block >= range.full_hi", "" },
     { "the line of the first head", "wgmma_runs", L, "program.marks_by_h and \"head\" or \"0\"", "\"0\"" },
     { "the line of the first sequence", "wgmma_runs", L, "program.marks_by_b and \"(int)sequence.batch\" or \"0\"", "\"0\"" },
-    { "lines are found before the tables", "wgmma_skips", L,
-      "  grid_over(), grid_wait();\n  for (long long job = (long long)$(wk.block) * 8",
-      "  for (long long job = (long long)$(wk.block) * 8" },
+    { "lines are found before the tables", "wgmma_skips", "mask_line_words.cu",
+      "  grid_over(), grid_wait();\n  u32 line", "  u32 line" },
     { "the ends of the row eight above", "wgmma_ahead", H, "load_shared(ends + h * 64 + 4)", "load_shared(ends + 4)" },
     { "ends of the rows of another warp", "wgmma_turned", C, "smem + SMEM_ENDS + (wg * 64 + warp_row) * 8",
       "smem + SMEM_ENDS + (wg * 64 + (warp_row + 16) % 64) * 8" },
@@ -146,7 +145,7 @@ static const score_fault faults[] = {
     { "rows computed again while their box leaves", "wgmma_far", "hopper_store.cu", "      if (lane == 0) tma_wait();\n", "" },
     { "all that rows which are alike do not see", "wgmma", M, "    hidden |= ~seen[word];\n", "" },
     { "rows as the warp's first, alike or not", "wgmma", M, "__all_sync(~0u, true$(alike))", "true" },
-    { "lines of rows that are not turned round", "wgmma_skips", M, "slot == 0 ? lane : WGS - 1 - lane", "lane" },
+    { "lines of rows that are not turned round", "wgmma_skips", M, "64 * (slot == 0 ? lane : WGS - 1 - lane);", "64 * lane;" },
     { "Q of rows that are not turned round", "wgmma_skips", "hopper_producer.cu",
       "sequence.map_query(where.row + row_in_tile(wg$(slot))), where.head, sequence.$(batch_q)());\n    }\n    q.next",
       "sequence.map_query(where.row + wg * 64), where.head, sequence.$(batch_q)());\n    }\n    q.next" },
@@ -173,6 +172,8 @@ static const score_fault faults[] = {
     { "the line of a tile's first rows for all", "wgmma_rising", M, " + own * line_words(p) : nullptr", " : nullptr" },
     { "changes are counted by each lane alone", "wgmma_rising", "mask_run_lines.cu", "x += lane >= n ? before : 0;", "x += 0 * before;" },
     { "a document that begins within 32 rows", "wgmma_rising", "mask_run_lines.cu", "* 32 + __ffs(mine) - 1;", "* 32;" },
+    { "the last chunk has no tiles", "wgmma_turned", "chunk_tiles.cu", " + ChunkTiles::tiles_of(rest);", ";" },
+    { "rows before the first chunk are those of a whole one", "wgmma_turned", "chunk_tiles.cu", "if (n >= before) {", "if (true) {" },
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)

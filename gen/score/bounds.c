@@ -197,6 +197,34 @@ static shape shape_of(const fa_score_bounds *b, int node)
     }
 }
 
+/* Of a half with a quotient: whether queries whose quotient by the same divisor is equal, and they alone, have that end of keys. */
+static bool is_run(const fa_score_bounds *b, const fa_score_bound *end, int *of)
+{
+    const fa_score_ir *ir = b->tiles->ir;
+    const fa_score_sum *rest = &end->step[0].rest;
+    const unsigned others = FA_SCORE_OF_B | FA_SCORE_OF_H | FA_SCORE_OF_I | FA_SCORE_OF_J;
+    const fa_score_node *quotient = NULL;
+    fa_score_sum sum = { .n = 0 };
+    int queries = 0;
+    for (int k = 0; k < rest->n; k++) {
+        const fa_score_node *a = &ir->node[rest->leaf[k]];
+        if (rest->times[k] && (quotient || a->op != FA_SCORE_IDIV || llabs(rest->times[k]) != 1))
+            return false;
+        if (rest->times[k])
+            quotient = a;
+    }
+    if (!quotient || quotient->arg[1] != end->step[0].by || fa_score_depends_on(ir, end->step[0].by, others))
+        return false;
+    *of = quotient->arg[0];
+    sum_add(b, &sum, *of, 1);
+    for (int k = 0; k < sum.n; k++)
+        if (ir->node[sum.leaf[k]].op == FA_SCORE_I)
+            queries += sum.times[k] == 1 ? 1 : 2;
+        else if (sum.times[k] && fa_score_depends_on(ir, sum.leaf[k], others))
+            return false;
+    return queries == 1 && !sum.full;
+}
+
 void fa_score_bounds_of(fa_score_bounds *out, const fa_score_tiles *tiles, fa_score_op of)
 {
     const int16_t mask = (int16_t)tiles->mask;
@@ -219,6 +247,15 @@ void fa_score_bounds_of_all(fa_score_bounds *out, const fa_score_tiles *tiles, f
     out->exact = s.one;
     out->two_ended = s.one && s.ends_below && s.ends_above;
     out->in_runs = false;
-    for (int k = 0; k < out->n; k++)
-        out->in_runs = out->in_runs || (out->node[k].kind == FA_SCORE_BOUND_HALF && out->node[k].steps > 1);
+    out->run_of = out->run_by = -1;
+    for (int k = 0; k < out->n; k++) {
+        const fa_score_bound *a = &out->node[k];
+        if (a->kind != FA_SCORE_BOUND_HALF || a->steps < 2)
+            continue;
+        out->in_runs = true;
+        if (of == FA_SCORE_J && out->run_of < 0 && a->steps == 2 && is_run(out, a, &out->run_of))
+            out->run_by = a->step[0].by;
+        else if (out->run_by < 0)
+            out->run_of = -1;
+    }
 }

@@ -44,6 +44,9 @@ typedef struct fa_score_bounds {
     bool exact;     /* what lies between is one interval for each row: a scan finds no more */
     bool two_ended; /* which ends at both sides */
     bool in_runs;   /* a quotient has an end: rows beside each other begin at the same key, or end there */
+    /* Where such a quotient is one of a query and a number by the divisor, all alike for all pairs: the nodes of the sum and of the
+     * divisor. -1: it is none. */
+    int run_of, run_by;
     fa_score_bound node[FA_SCORE_BOUNDS_MAX];
 } fa_score_bounds;
 

@@ -402,6 +402,19 @@ void fa_score_tiles_print_ends(fa_text *out, const fa_score_bounds *b)
     fa_text_fmt(out, "  return {r%d.lo, r%d.hi};\n", b->root, b->root);
 }
 
+void fa_score_tiles_print_runs(fa_text *out, const fa_score_bounds *b)
+{
+    fa_score_printer p;
+    value_printer(&p, b->tiles->ir, "head", "0", NULL);
+    fa_score_print_variables(out, &p, b->run_of, ~0, "  ");
+    fa_score_print_variables(out, &p, b->run_by, ~0, "  ");
+    fa_text_str(out, "  return {");
+    fa_score_print_value(out, &p, b->run_of);
+    fa_text_str(out, ", ");
+    fa_score_print_value(out, &p, b->run_by);
+    fa_text_str(out, "};\n");
+}
+
 /* ---- tables ---- */
 
 static void print_accumulators(fa_text *out, const fa_score_tiles *t, const fa_score_side_tables *side)

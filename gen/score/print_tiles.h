@@ -23,6 +23,10 @@ void fa_score_tiles_print_bounds(fa_text *out, const fa_score_bounds *b);
  * table. Only where b->exact. */
 void fa_score_tiles_print_ends(fa_text *out, const fa_score_bounds *b);
 
+/* head: "return {first, length};", of runs of queries: those whose sum with `first` has the same quotient by `length`, which is above 0.
+ * Only where b->run_by >= 0. */
+void fa_score_tiles_print_runs(fa_text *out, const fa_score_bounds *b);
+
 /* Of the kernel that fills tables, after score_tile() and templates/pairs/mask_tables.cu: functions, of which the last is
  * "void score_fill_tables(p, warp, warps, lane)": the share of one of so many warps, all of whose lanes call it. It reads p.b, too. */
 void fa_score_tiles_print_fill(fa_text *out, const fa_score_tiles *t, const char *params_type);

@@ -125,6 +125,10 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 //| end
 //| include "work/tile_order.cu"
 
+//| if pr.masks and not l.runs then
+//|   include "pairs/mask_line_words.cu"
+//| end
+
 //| include "tiles/softmax.cu"
 
 //| include "wgmma/hopper_barriers.cu"

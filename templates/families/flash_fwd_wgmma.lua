@@ -372,12 +372,15 @@ return masked {
     } }
     if l.masks then
       steps[1].keys_most = mask_places.keys_most(c, l.wgs)
-      table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = "sms 4", pdl = 1 })
+      -- Where it leaves an order of tiles, these are numbered by its launch as by the kernel's that draws them.
+      table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = l.ordered and steps[1].grid or "sms 4",
+        per_sm = l.ordered and 4 or 0, pdl = 1 })
     end
     return steps
   end,
 
   workspace = function(p, c, a, l)
+    if l.ordered then return ("counters, %s, mask_order int32 %d"):format(mask_places.lines(p, c), l.ordered) end
     if l.masks then return mask_places.lines(p, c) end
     return split.workspace(p, l.o_regs * 2)
   end,
@@ -388,7 +391,7 @@ return masked {
       .. values.sequences .. values.strides .. values.strides_of_lse .. values.dropout .. values.scores .. values.seen
       .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
       .. (p.has_pages and l.joined and "joined " or "")
-      .. (l.masks and "mask_lines " or "") .. (l.runs and "mask_tiles mask_runs " or "")
+      .. (l.masks and "mask_lines " or "") .. (l.runs and "mask_tiles mask_runs " or "") .. (l.ordered and "workspace mask_order " or "")
       .. (l.staged and #l.staged.maps > 0 and "boxed " or "")
   end,
 

@@ -60,6 +60,11 @@ function places.of(p, c, stages, group)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + (l.parts and 16 or 0)
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + (l.masks and 0 or 16 * l.wgs) or 0)
   l.runs = l.masks and not c.parts and mask_places.runs(p, c) or false
+  -- So many tiles, the last of a launch, come in the order of their blocks of keys: pairs/mask_line_words.cu.
+  l.ordered = l.masks and not l.masks.brings and not c.parts and c.grid == 2 and 512 * c.ctas or false
+  -- At d = 64 a launch takes some 4 us more so, for which no reason was found.
+  l.in_chunks = p.d + p.dv > 128 and p.op == "forward" and not c.parts and c.grid == 2 and c.cluster == 1 and c.ahead == 0 and l.wgs > 1
+    and not p.has_lengths and p.score and edges.ends(p) and p.score.of_runs or false
   if l.runs then l.slot = l.slot + 16 end -- where a tile's rows end and its keys begin
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
   -- The first and the last key of each row.

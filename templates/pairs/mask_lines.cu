@@ -48,20 +48,4 @@ __device__ __forceinline__ BlockOfLine block_of_line(const Params &p, const Sequ
 
 //| if l.runs then
 //|   include "pairs/mask_run_lines.cu"
-//| else
-//| local all = (program.marks_by_b and "p.b" or "1") .. " * " .. heads .. " * lines"
-// A warp makes a word.
-extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_constant__ Params p) {
-  const int lane = (int)threadIdx.x % 32, lines = line_count(p), words = line_words(p);
-  const long long all = (long long)$(all) * words;
-  grid_over(), grid_wait();
-  for (long long job = (long long)$(wk.block) * 8 + (int)threadIdx.x / 32; job < all; job += $(wk.blocks) * 8) {
-    const int block = (int)(job % words) * 32 + lane, row = (int)(job / words % lines) * 64, place = (int)(job / words / lines);
-    const Sequence sequence = sequence_of(p, place / $(heads));
-    const int head = place % $(heads), end = min(row + 64, row_count(p, sequence)) - 1;
-    const BlockOfLine of = block_of_line(p, sequence, head, row, end, key_range(p, sequence, head, row, end), block);
-    const u32 seen = __ballot_sync(~0u, of.seen), maybe = __ballot_sync(~0u, of.maybe), edges = __ballot_sync(~0u, of.edges);
-    if (lane == 0) ((uint4 *)p.mask_lines)[job] = make_uint4(seen, maybe, edges, 0);
-  }
-}
 //| end

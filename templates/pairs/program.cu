@@ -1,4 +1,4 @@
-//| needs "c.pack? l.begins? l.masks? l.pack? l.reads_twice? l.relative? l.row_ends? l.runs? l.staged? l.sums? l.tanh_by_fma? l.tma?"
+//| needs "c.pack? l.begins? l.in_chunks? l.masks? l.pack? l.reads_twice? l.relative? l.row_ends? l.runs? l.staged? l.sums? l.tanh_by_fma? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|
@@ -143,6 +143,15 @@ struct MaskEnds {
 };
 __device__ __forceinline__ MaskEnds mask_ends(const Params &p, const ScoreTile &t, int head, int row) {
 //|       print_lines(program.mask_ends())
+}
+//|     end
+//|     if l.in_chunks then
+// Runs of queries that begin at the same key: those whose sum with `first` has the same quotient by `length`.
+struct MaskRuns {
+  int first, length;
+};
+__device__ __forceinline__ MaskRuns mask_runs(const Params &p, const ScoreTile &t, int head) {
+//|       print_lines(program.mask_runs())
 }
 //|     end
 //|     if edges.scans(p) or pr.marked then

@@ -1,4 +1,4 @@
-//| needs "l.even_rows? l.parts? l.pieces? l.reverses? l.runs? l.shared? l.split?"
+//| needs "l.in_chunks? l.even_rows? l.parts? l.pieces? l.reverses? l.runs? l.shared? l.split?"
 //| -- ranges: which blocks of keys rows see, which blocks of queries see keys, which rows of a sequence any pair uses. A function prints
 //| -- the one of its name, where a kernel needs it.
 //|
@@ -111,9 +111,10 @@ __device__ __forceinline__ KeyRange key_range_of(const Params &p, const Sequence
 __device__ __forceinline__ KeyRange key_range_of(const Params &p, const Tile &where, int wg$(l.reverses and ", int slot" or "")) {
   const Sequence sequence = sequence_of(p, where.batch);
 //|   end
+//|   local upto = l.in_chunks and "where.upto"
 //|   local own = l.even_rows and "rows_of_tile(p)" or l.pieces and "64 * where.warpgroups" -- of the tile
 //|   local rows = own and ("min(row_count(p, sequence), where.row + %s)"):format(own) or "row_count(p, sequence)"
-  const int row = where.row + row_in_tile(wg$(l.reverses and ", slot" or "")), rows = $(rows);
+  const int row = where.row + row_in_tile(wg$(l.reverses and ", slot" or "")), rows = $(upto or rows);
 //|   if l.parts then
   const Range loaded = part_of($(pr.range_of("where.head", "where.row", "min(where.row + BR, rows) - 1")), where);
 //|   else
@@ -130,7 +131,8 @@ __device__ __forceinline__ KeyRange key_range_of(const Params &p, const Tile &wh
 //|   if (l.parts or pr.walks) and not pr.scans then  -- keys that its rows see lie in another part, or past the sequence's end
 //|     last = "min(max(own.block_lo, loaded.block_lo), first)"
 //|   end
-  return {loaded.block_hi, loaded.block_lo, row >= rows && loaded.block_lo <= loaded.block_hi ? -1 : first, $(last), own.full_lo,
+//|   local idle = upto and "row >= rows" or "row >= rows && loaded.block_lo <= loaded.block_hi"
+  return {loaded.block_hi, loaded.block_lo, $(idle) ? -1 : first, $(last), own.full_lo,
           own.full_hi};
 }
 //|   end

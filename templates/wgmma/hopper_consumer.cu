@@ -1,5 +1,5 @@
 //| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.cuts? l.fades? l.grouped? l.held? l.o_in_q"
-//| needs "l.once? l.one_text? l.parts? l.passes_once l.pingpong l.q_lent l.reads_twice? l.relative l.reverses? l.rows_show? l.runs?"
+//| needs "l.in_chunks? l.once? l.one_text? l.parts? l.passes_once l.pingpong l.q_lent l.reads_twice? l.relative l.reverses? l.rows_show? l.runs?"
 //| needs "l.skip_late l.split? l.staged? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local of_slot = l.reverses and ", tiles.slot.at" or ""
@@ -276,6 +276,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       skip_k($(leaves)), skip_v();
     if (idle) {
       tiles.done(smem, true);
+//|   if l.in_chunks then
+      if (keys.loaded_lo > keys.loaded_hi) continue;  // there is no Q, and these rows are another tile's
+//|   end
       mbarrier_wait(q_full(smem, q.at, wg), q.parity);
       release(q_empty(smem, q.at, wg));
       q.next();
@@ -287,6 +290,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if l.q_lent then
       if (owed) return_q();
       owed = false;
+//| end
+//| if l.in_chunks then
+      if (keys.loaded_lo > keys.loaded_hi) continue;  // there is no Q, and these rows are another tile's
 //| end
       mbarrier_wait(q_full(smem, q.at, wg), q.parity);
       release(q_empty(smem, q.at, wg));

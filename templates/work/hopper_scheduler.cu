@@ -1,5 +1,5 @@
 //| needs "c.cluster c.grid l.ahead l.merges? l.near? l.parts? l.persistent l.pieces? l.published l.ranges l.shared? l.slot l.slots"
-//| needs "l.draw_barriers? l.runs? l.reverses? l.split? l.walks?"
+//| needs "l.draw_barriers? l.in_chunks? l.ordered? l.runs? l.reverses? l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
@@ -70,6 +70,8 @@ __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
 //|     else
 //|       if l.runs then
     return {(int)published.x, (int)published.y, (int)published.z, (int)published.w, 0, 0};
+//|       elseif l.in_chunks then
+    return {(int)published.x, (int)published.y, (int)published.z, (int)published.w, 0};
 //|       elseif l.pieces then
     return {(int)published.x & ~63, (int)published.y, (int)published.z, (int)published.w, (int)published.x & 63};
 //|       else
@@ -257,7 +259,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   elseif pr.has_mask and not l.split then
   grid_wait();  // ranges are found of what the program reads
 //|   end
-//|   local total, tile = "p.total", "tile_of(p, tile)"
+//|   local total, tile = "p.total", l.ordered and "tile_of(p, ordered_tile(p, tile))" or "tile_of(p, tile)"
 //|   if l.pieces then
 //|     total, tile = "pieces.total(p)", "pieces.tile(p, tile)"
   const Pieces pieces = pieces_of_launch(p);
@@ -266,6 +268,10 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|     total, tile = "parts.total()", "tile_of(p, parts, tile)"
   grid_wait();
   const Parts parts = parts_of_launch(p);
+//|   end
+//|   if l.in_chunks then
+//|     total, tile = "chunks.total(p)", "chunks.tile(p, tile)"
+  const ChunkTiles chunks = chunk_tiles_of(p);
 //|   end
 //|   if l.runs then
 //|     total = "total"
@@ -317,6 +323,6 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|     end)
 //|   end
   grid_over();
-  publish({-1, 0, 0, 0$(l.pieces and ", 0" or l.runs and ", 0, 0" or "")}$(l.runs and ", 0" or ""));
+  publish({-1, 0, 0, 0$(l.pieces and ", 0" or l.in_chunks and ", 0" or l.runs and ", 0, 0" or "")}$(l.runs and ", 0" or ""));
 }
 //| end

@@ -1,4 +1,4 @@
-//| needs "c.pack? c.sections? l.runs? l.even_rows? l.pack? l.parts? l.pieces? l.shared? l.split? l.walks?"
+//| needs "c.pack? c.sections? l.in_chunks? l.runs? l.even_rows? l.pack? l.parts? l.pieces? l.shared? l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local packed = (c.pack or l.pack) == 1  -- a tile has rows of all heads of a group
@@ -25,6 +25,8 @@ struct Tile {
   int number, part, parts;  // its number among all tiles; which of how many parts of its keys
 //| elseif l.runs then
   int upto, number;  // where its rows end; its number among those of a sequence
+//| elseif l.in_chunks then
+  int upto;  // where its rows end
 //| elseif l.pieces then
   int warpgroups;  // that have rows of it, the first ones
 //| end
@@ -40,6 +42,9 @@ struct Tile {
 __device__ __forceinline__ int rows_of_tile(int rows, int tiles) { return (rows + tiles - 1) / tiles; }
 __device__ __forceinline__ int rows_of_tile(const Params &p) { return rows_of_tile(p.sq * p.group, p.tiles); }
 //|   end
+//| if l.in_chunks then
+//|   include "work/chunk_tiles.cu"
+//| else
 //| if l.runs then
 // from: its first key.
 __device__ __forceinline__ Tile tile_of(const Params &p, int index, int &from) {
@@ -93,6 +98,7 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
 //| end
   return w;
 }
+//| end
 //|   if l.pieces then
 // A last round of few tiles would keep few blocks at work for as long as a whole round: where pieces of these tiles, of fewer warpgroups,
 // find a block each, they are dealt in their place. A warpgroup by itself takes half the time of three.
