@@ -228,7 +228,7 @@ static const score_fault faults[] = {
     { "keys apart, the row beside", "wgmma_one_text_tma", "hopper_staged.cu", "const u16 *from = (const u16 *)$(from);",
       "const u16 *from = (const u16 *)$(from) + p.score0_stride[2];" },
     { "the same of rows that are stored directly", "wgmma_one_text", "hopper_store.cu", "!(sum[h] >= 0x1p-96f && ", "!(" },
-    { "a sum that is lost beside an estimate", "wgmma_one_text_tma", "hopper_cut.cu", "sum * half * half > 0x1p-120f", "false" },
+    { "a sum that is lost beside an estimate", "wgmma_one_text_tma", "hopper_cut.cu", "log2_approx(sum) + m - next > -120.f", "false" },
     { "a sum of which the reciprocal is 0", "wgmma_one_text_swizzled", "hopper_store.cu", " && sum[h] <= 0x1p125f", "" },
 };
 /* clang-format on */

@@ -62,8 +62,7 @@ __device__ __forceinline__ void cut_maxima(const float $(scores), RowState (&sta
 //| end
 //| if l.one_text then
     // That is an estimate: a sum that would be lost beside it may be all that the row has, which is computed again then.
-    const float half = exp2_approx(0.5f * (m - next));
-    if (m - next < -120.f && sum * half * half > 0x1p-120f) next = 2 * FAR;
+    if (m - next < -120.f && log2_approx(sum) + m - next > -120.f) next = 2 * FAR;
 //| end
     keep[h] = next == m ? 1.f : exp2_approx(m - next);
     state[h].m = next;

@@ -1,4 +1,4 @@
-//| needs "c.ctas"
+//| needs "c.br c.ctas"
 //| -- Tiles that begin with a run of rows whose keys begin alike, as chunks do, or with the first multiple of 64 in it: of rows of two of
 //| -- them a tile would walk over the keys of both. A warpgroup's 64 rows lie in one tile.
 struct ChunkTiles {
@@ -6,7 +6,7 @@ struct ChunkTiles {
   int lead, length;  // rows before the first run that begins within the sequence; of each run but these and the last
   int all;           // tiles of a head
   __device__ __forceinline__ static int lines_of(int rows) { return (rows + 63) / 64; }
-  __device__ __forceinline__ static int tiles_of(int rows) { return (rows + BR - 1) / BR; }
+  __device__ __forceinline__ static int tiles_of(int rows) { return (rows + $(c.br - 1)) / $(c.br); }
   __device__ __forceinline__ int total(const Params &p) const { return all * p.hq * p.b; }
   // Of all heads at the same rows side by side, the last rows first.
   __device__ __forceinline__ Tile tile(const Params &p, int index) const {
