@@ -11,7 +11,7 @@ import re
 import statistics
 import sys
 
-ROW = re.compile(r'DEFAULT\("([^"]*)",\s*"([^"]*)",\s*"([^"]*)"\)')
+ROW = re.compile(r'(DEFAULT(?:_ALONE)?)\("([^"]*)",\s*"([^"]*)",\s*"([^"]*)"\)')
 
 
 def full(problem):
@@ -51,8 +51,8 @@ def read(documents):
     return best
 
 
-def row(chip, problem, config):
-    return f'DEFAULT("{chip}", "{problem}",\n        "{config}")'
+def row(chip, problem, config, word="DEFAULT"):
+    return f'{word}("{chip}", "{problem}",\n        "{config}")'
 
 
 def merge(text, chip, best):
@@ -60,8 +60,8 @@ def merge(text, chip, best):
     left = dict(best)
 
     def replace(found):
-        if found[1] == chip and found[2] in left:
-            return row(chip, found[2], left.pop(found[2])[1])
+        if found[2] == chip and found[3] in left:
+            return row(chip, found[3], left.pop(found[3])[1], found[1])
         return found[0]
     text = ROW.sub(replace, text).rstrip("\n")
     return "\n".join([text] + [row(chip, p, config) for p, (_, config) in left.items()]) + "\n"

@@ -11,7 +11,8 @@ enum { PUBLISHED, SEEN, TAKEN, PASSED, PLANES };
 _Static_assert((int)PLANES == (int)SIM_PLANES, "a plane each");
 enum { MOST = 1 << 16 };      /* warps of a launch that are told apart */
 enum { ERA = (1 << 15) - 1 }; /* launches that are told apart before all records are cleared */
-/* A record: launch << 49 | time << 21 | warp << 5 | bytes of the word. */
+/* A record: launch << 49 | time << 21 | warp << 5 | whether the access was strong << 4 | bytes of the word. */
+enum { STRONG = 16 };
 
 typedef struct known { /* what a block knows of all warps of the launch; does not change */
     uint32_t holders, time[];
@@ -405,8 +406,14 @@ bool sim_order_mark(sim_warp *w, const sim_insn *i, sim_alloc *a, uint64_t addre
     sim_touch *t = touches(w, i, a);
     if (!t)
         return false;
-    for (uint64_t k = from >> 2; k <= (from + size - 1) >> 2; k++)
-        leave(w->block->launch->order, &t[k].wrote, record_of(w) | bytes_of(k, from, from + size));
+    const sim_order *o = w->block->launch->order;
+    for (uint64_t k = from >> 2; k <= (from + size - 1) >> 2; k++) {
+        uint32_t bytes = bytes_of(k, from, from + size);
+        uint64_t old = leave(o, &t[k].wrote, record_of(w) | STRONG | bytes);
+        if (old >> 49 == o->tag >> 49 && old & bytes && !(old & STRONG) && !ordered(w, old) &&
+            !conflict(w, i, -1, a->base + k * 4, old, true, true))
+            return false;
+    }
     return true;
 }
 

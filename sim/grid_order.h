@@ -4,7 +4,7 @@
  * volatile, relaxed, acquire and release accesses. Inside a block, and a cluster, barriers hand on what was published and taken over.
  *
  * A launch is followed whose program has strong accesses to global memory. Then every byte of global memory that the launch touches has
- * its last writer and its last reader, and a plain access that nothing orders with them is a defect.
+ * its last writer and its last reader, and a plain access that nothing orders with them, or a strong write after a plain one, is a defect.
  *
  * The clocks of exec.h hold four numbers more for each warp of the cluster (planes): up to which of its times a fence has published it, and
  * how many acquisitions of it are seen, are fenced, and are fenced and published by a later fence. So whatever hands on clocks hands on
@@ -33,7 +33,7 @@ void sim_order_lock(sim_warp *w);
 void sim_order_unlock(sim_warp *w);
 bool sim_order_acquire(sim_warp *w, const sim_insn *i, uint64_t address);
 bool sim_order_release(sim_warp *w, const sim_insn *i, uint64_t address, bool atomic);
-/* A strong write, which others may meet by a strong access in any order. */
+/* A strong write, which others may meet by a strong access in any order; with a plain write something has to order it. */
 bool sim_order_mark(sim_warp *w, const sim_insn *i, sim_alloc *a, uint64_t address, uint32_t size);
 void sim_order_fence(sim_warp *w, const sim_insn *i);
 

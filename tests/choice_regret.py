@@ -73,9 +73,11 @@ KINDS = (
     ("gradients, and of packed sequences, seed 301", "h100", ("h100_gradients_301",), (1.8, 4.5, 25.5), 75),
     ("gradients, seeds 601 to 604, packed ones and groups", "h100", ("h100_gradients_601",), (1.0, 3.0, 12.5), 42),
     ("gradients, seeds 701 to 704", "h100", ("h100_gradients_701",), (1.8, 4.5, 24.0), 48),
-    ("gradients, those seeds", "h200", ("h200_gradients_701",), (2.4, 8.0, 27.0), 44),
+    ("gradients, those seeds", "h200", ("h200_gradients_701", "h200_gradients_again_701"), (2.4, 8.0, 27.0), 44),
     ("gradients of long rows", "h200", ("h200_gradients_long_rows",), (1.2, 3.0, 3.0), 11),
-    ("gradients: short ones, and groups in slices", "h200", ("h200_gradients_groups",), (3.1, 9.5, 52.0), 177),
+    ("gradients: short ones, and groups in slices", "h200", ("h200_gradients_groups", "h200_gradients_again"), (3.1, 9.5, 52.0), 177),
+    ("gradients: short ones without groups, and what prices and rows of an H200 moved", "h200",
+     ("h200_gradients_short", "h200_gradients_moved"), (2.9, 9.0, 40.0), 250),
     ("what the missing terms moved", "h200", ("h200_model_races",), (2.3, 10.0, 12.5), 17),
     ("few rows, small shapes, lost ones", "h200", ("h200_choice_83",), (3.7, 9.5, 25.5), 46),
 )

@@ -310,6 +310,31 @@ Test(runtime_choose, fame_ends)
     fa_facts_free(&facts);
 }
 
+/* What won on one chip alone decides there, and is no fact of another chip of the arch. */
+Test(runtime_choose, a_row_that_says_nothing_of_other_chips)
+{
+    static fa_choice out;
+    fa_arch own = h200(), other = *fa_arch_find("h100");
+    fa_facts facts;
+    char text[400];
+    int rows = 0;
+    for (size_t i = 0; i < fa_shipped_count; i++) {
+        const fa_shipped *row = &fa_shipped_rows[i];
+        if (!row->alone)
+            continue;
+        cr_assert_str_eq(row->chip, own.chip);
+        chosen(shared, &row->problem, &own, &out, &facts, text);
+        cr_expect(out.decided && fa_config_equal(&out.row[0].config, &row->config), "%s", text);
+        fa_facts_free(&facts);
+        chosen(shared, &row->problem, &other, &out, &facts, text);
+        for (size_t k = 0; k < facts.n; k++)
+            cr_expect_neq(memcmp(&facts.fact[k].problem, &row->problem, sizeof row->problem), 0, "%s", text);
+        fa_facts_free(&facts);
+        rows++;
+    }
+    cr_assert_geq(rows, 1);
+}
+
 /* A sink adds a term to a row's sum: its tiles are those without a program, whose winner decides. Of a slope for each head it does not. */
 Test(runtime_choose, a_sink_takes_the_winner_of_no_program)
 {

@@ -9,7 +9,9 @@ static const struct {
     const char *chip, *problem, *config;
 } shipped[] = {
 #define DEFAULT(chip, problem, config) { chip, problem, config },
+#define DEFAULT_ALONE DEFAULT
 #include "runtime/choose/defaults.inc"
+#undef DEFAULT_ALONE
 #undef DEFAULT
 };
 #define SHIPPED (sizeof shipped / sizeof *shipped)

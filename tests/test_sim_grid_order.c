@@ -134,6 +134,9 @@ Test(sim_grid_order, two_blocks_store_to_one_place)
     right(with(LAST, MEET, "red.global.add.f32 [%rd2+768], 0f3F800000; red.global.add.u32 [%rd2+772], 1;" FENCE TICKET, FENCE));
     wrong(with(LAST, MEET, "ld.global.u32 %r10, [%rd2+772]; red.global.add.u32 [%rd2+772], 1;" FENCE TICKET, FENCE), RACE);
     right(with(LAST, MEET, "red.global.add.u32 [%rd2+772], 1; ld.volatile.global.u32 %r10, [%rd2+772];" FENCE TICKET, FENCE));
+    /* atomic operations on what a block has stored: its own, and the first one's, which nothing orders with them */
+    right(with(LAST, MEET, "red.global.add.u32 [%rd5+1024], 1;" FENCE TICKET, FENCE));
+    wrong(with(LAST, MEET, "setp.ne.u32 %p4, %r5, 0; @%p4 red.global.add.u32 [%rd2+1024], 1;" FENCE TICKET, FENCE), RACE);
     /* neighbours in one word */
     right(with(LAST, MEET, "cvt.u64.u32 %rd9, %r5; add.s64 %rd9, %rd9, %rd2; st.global.u8 [%rd9+768], %r5;" FENCE TICKET, FENCE));
 }

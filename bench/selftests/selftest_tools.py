@@ -174,10 +174,11 @@ for c in job["cells"]:
         of_gradients = "bf16,d=64,dv=64,mask=none,o=bf16,align=16,op=backward,features=deterministic,b=1,hq=2,hkv=1,sq=9,sk=9,grad=fp32"
         self.assertEqual(winners.full(of_gradients), of_gradients)
         self.assertTrue(winners.full("bf16,d=64,op=backward,sq=9,sk=9").endswith(",op=backward,sq=9,sk=9,grad=bf16"))
-        old = f'/* head */\nDEFAULT("Chip", "{first}",\n        "f:old=1")\nDEFAULT("Other", "{first}",\n        "f:old=2")\n'
+        old = f'/* head */\nDEFAULT_ALONE("Chip", "{first}",\n        "f:old=1")\nDEFAULT("Other", "{first}",\n        "f:old=2")\n'
         new = winners.merge(old, "Chip", best)
         self.assertTrue(new.startswith("/* head */\n"))
-        self.assertEqual([m[2] for m in winners.ROW.findall(new)], ["f:a=2", "f:old=2", "g:b=1"])
+        self.assertEqual([(m[0], m[3]) for m in winners.ROW.findall(new)],
+                         [("DEFAULT_ALONE", "f:a=2"), ("DEFAULT", "f:old=2"), ("DEFAULT", "g:b=1")])
 
 
 ACTIVE = ".avg.pct_of_peak_sustained_active"

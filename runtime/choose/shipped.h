@@ -5,6 +5,7 @@
 
 typedef struct fa_shipped {
     const char *chip;   /* "NVIDIA H200" */
+    bool alone;         /* it says nothing of other chips */
     fa_problem problem; /* normalized, with its shape */
     fa_config config;
 } fa_shipped;

@@ -6,15 +6,18 @@
 
 static const struct row {
     const char *chip, *problem, *config;
+    bool alone;
 } rows[] = {
-#define DEFAULT(chip, problem, config) { chip, problem, config },
+#define DEFAULT(chip, problem, config) { chip, problem, config, false },
+#define DEFAULT_ALONE(chip, problem, config) { chip, problem, config, true },
 #include "defaults.inc"
+#undef DEFAULT_ALONE
 #undef DEFAULT
 };
 
 static void print(const struct row *row, const fa_problem *p, const fa_config *c)
 {
-    printf("    { \"%s\", { .size = sizeof(fa_problem)", row->chip);
+    printf("    { \"%s\", %s, { .size = sizeof(fa_problem)", row->chip, row->alone ? "true" : "false");
     for (int i = 0; i < FA_PROBLEM_FIELD_COUNT; i++)
         printf(", .%s = %d", fa_problem_fields[i].member, fa_problem_get(p, &fa_problem_fields[i]));
     printf(" },\n      { \"%s\", %d, {", c->family, c->n);

@@ -17,6 +17,11 @@ function backward.delta(l, p)
   return l
 end
 
+-- Whether prices are those of races on an H200, which other chips with wgmma and slower memory have not seen: dense launches.
+function backward.raced_on_fast(p, a)
+  return a.has_wgmma and a.hbm_gbs > 4000 and p.d >= 64 and p.d <= 128 and p.d == p.dv and not p.has_lengths and not p.score
+end
+
 -- The grid of tiles of rows of all heads: with lengths of those that there are, work/spaced_rows.cu.
 function backward.row_tiles(p, rows) return (p.has_lengths and "spaced_q/%d hq" or "sq/%d hq b"):format(rows) end
 

@@ -22,10 +22,12 @@ local function one_or_two(rows, warps, what)
 end
 
 -- The numbers of work(): instructions for 32 scores, clocks and shares. beside_wgmma: fitted to 905 timings of random shapes on an H100,
--- where flash_bwd_wgmma was raced beside. elsewhere: to earlier ones, by themselves.
+-- where flash_bwd_wgmma was raced beside. fast: all of them by 1.4, since an H200 took up to 1.37 times as long as by flash_bwd_wgmma where
+-- this was priced higher. elsewhere: to earlier ones, by themselves.
 local fitted = {
   elsewhere = { issue = 6, smem = 1.1, copy = 700, part = 300, tile = 5000, q_latency = 1500, q_tile = 4000, efficiency = 1 },
   beside_wgmma = { issue = 7.8, smem = 0.98, copy = 940, part = 46, tile = 3960, q_latency = 490, q_tile = 5440, efficiency = 0.81 },
+  fast = { issue = 10.9, smem = 1.37, copy = 1316, part = 64, tile = 5544, q_latency = 686, q_tile = 7616, efficiency = 0.58 },
 }
 
 return backward.family({
@@ -154,7 +156,7 @@ return backward.family({
 
   work = function(p, c, a, l)
     local chunks, chunks_v, passes = l.chunks, l.chunks_v, l.passes or 1
-    local fit = a.has_wgmma and fitted.beside_wgmma or fitted.elsewhere
+    local fit = backward.raced_on_fast(p, a) and fitted.fast or a.has_wgmma and fitted.beside_wgmma or fitted.elsewhere
     local visible = p.b * p.hq * seen_share(p)
     local row, program = 2 * (p.d + p.dv), program_cost(p)
     -- widths: 8-column blocks of a 16-row block's products with one row of operands.

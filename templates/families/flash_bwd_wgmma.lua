@@ -119,6 +119,16 @@ local function again(p, c, a, l, row)
   return 1 + share * (evenly * missed(few) + last * missed(math.min(last, a.sm_count))) / units
 end
 
+-- Clocks of a tile's ends. At d = 64 half as many keys leave so little that these are shorter: by races on an H200. Where memory is as fast as
+-- there, of dense launches: fitted to races of some 360 shapes on an H200, most of them short, or of groups.
+local FAST = { pair = { 7600, 9000 }, sums = { 10800, 14000 }, alone = { 12300, 10800 } }  -- up to d = 64, and beyond
+local function ends_of_tile(p, c, a, l)
+  if backward.raced_on_fast(p, a) then
+    return FAST[c.twins == 1 and "pair" or l.sums and "sums" or "alone"][p.d <= 64 and 1 or 2] - (l.persistent and 800 or 0)
+  end
+  return (l.persistent and 10000 or 10800) - (c.twins == 1 and p.d <= 64 and 2000 or 0)
+end
+
 -- With lengths the place for dS is that of the longest sequence: a call becomes many launches, most of them with few tiles, whose ends cost
 -- more than the model sees, and dS of short sequences lies far apart. Fitted to packed sequences on an H100.
 local function ends_of(p, l)
@@ -376,8 +386,7 @@ return backward.family({
       -- Operands of S and dP from both sides, of dV and dK from one; what comes and goes.
       smem_bytes = (c.bc // 64) * 1.72 * ((d + dv) * (64 + 2 * c.br) - held * 64) + c.br * 2 * (d + dv)
         + scores * (c.twins == 1 and 7.5 or 0),
-      -- At d = 64 half as many keys leave so little that a tile's ends are shorter: by races on an H200.
-      latency = latency, tile_latency = (l.persistent and 10000 or 10800) - (c.twins == 1 and p.d <= 64 and 2000 or 0),
+      latency = latency, tile_latency = ends_of_tile(p, c, a, l),
       bytes = math.max(1, once + 2 * visible * p.sq * p.sk),
       share = share, uneven = uneven,
       regs = l.kv_regs,

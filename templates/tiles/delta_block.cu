@@ -56,7 +56,9 @@ constexpr int DELTA_BATCH = $(math.max(1, math.min(passes, 4 // depth)));  // ro
 // 0 whatever its dO is; rows past the last are such. Of sixteen rows 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 are neighbours: a thread that has
 // their columns of S^T loads them at once. So many threads have all loads of a block on their way at once: in a short launch nothing else
 // hides how long they take.
-extern "C" __global__ void __launch_bounds__($(l.delta_threads)) fa_delta(const __grid_constant__ Params p) {
+//| -- With a list of tiles it takes more registers than leave room for two blocks on an SM. Others would spill, and gain nothing.
+//| local threads = l.listed and p.d > 64 and ("%d, %d"):format(l.delta_threads, 2048 // l.delta_threads) or l.delta_threads
+extern "C" __global__ void __launch_bounds__($(threads)) fa_delta(const __grid_constant__ Params p) {
   __shared__ float sum_of[$(l.delta_pad)];
 //| if p.has_lengths then
   const int head = $(wk.head("p.hq"));
