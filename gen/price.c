@@ -17,7 +17,7 @@
 #define SHOWS_SHARED 0.77
 /* What an SM could do if it never waited, and what its thread blocks take one by one, shared by those that reside: neither is
  * reached, and near the corner both are felt. The p-norm of the two. The numbers above were fitted to timings on an H200, this and those
- * below to random shapes on an H100: docs/experiments.md, "The model's missing terms". */
+ * below to random shapes on an H100: docs/experiments/choice.md, "The model's missing terms". */
 #define CORNER 4.5
 /* Of what row tiles of one head read again, the share that comes out of the L2. */
 #define MEET 0.77

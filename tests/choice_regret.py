@@ -85,7 +85,7 @@ KINDS = (
 
 # Raced again by the kernels of today, in an order that each round draws: what was raced of these shapes before does not count. Before, the
 # order was one and its reverse, so that of launches of some ms one contender always had FlashAttention-2 before it and 0.83 of its time
-# (docs/experiments.md#a-bucket-as-its-longest-shape-the-last-of-two-blocks-alone-and-an-order-that-favoured).
+# (docs/experiments/choice.md#a-bucket-as-its-longest-shape-the-last-of-two-blocks-alone-and-an-order-that-favoured).
 AGAIN = {"h200": ("h200_choice_moved_315",), "h100": ("h100_tuned_choice_167", "h100_tuned_again")}
 
 # What starts have since the recordings were made, by text of a config, and what was timed in its place: rows that keep their maximum, of

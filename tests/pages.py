@@ -2,7 +2,8 @@
 """The pages of the tree and the public header: width of lines, links, words. pages.py FOLDER checks the tree at FOLDER;
 exit code 1 with a line for each fault.
 
-A page is README.md, CONTRIBUTING.md, CHANGELOG.md or a file docs/*.md. Width and words do not count inside fenced code; width does not count in tables.
+A page is README.md, CONTRIBUTING.md, CHANGELOG.md or a file docs/*.md, docs/*/*.md. Width and words do not count inside fenced code;
+width does not count in tables.
 A link is [text](path) or [text](path#heading), relative to its page; `folder/file.c` in a page is a file of the tree. The sources are held to
 the pages they name: `docs/NAME.md` is a file, and `docs/NAME.md, "Heading"` has that heading.
 """
@@ -32,11 +33,11 @@ RETIRED = [
 ]
 RETIRED = [(re.compile(rf"\b(?:{word})\b", re.IGNORECASE), say) for word, say in RETIRED]
 ALLOWED = [  # (page, the words as they stand there)
-    ("docs/experiments.md", "the wait for a turn"),  # of a warpgroup at the products
+    ("docs/experiments/forward.md", "the wait for a turn"),  # of a warpgroup at the products
 ]
 HEADERS = ("runtime/fagen.h",)  # held to the words of pages alone
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-NAMED = re.compile(r'docs/([\w-]+[.](?:md|png|svg))(?:[,:]?[\s*/#-]+"([^"\n]+)")?')
+NAMED = re.compile(r'docs/((?:[\w-]+/)?[\w-]+[.](?:md|png|svg))(?:[,:]?[\s*/#-]+"([^"\n]+)")?')
 SOURCES = (".c", ".h", ".cu", ".lua", ".py", ".sh", ".md", ".txt", ".cmake", ".inc", ".js", ".html")
 FOLDERS = ("autotune", "bench", "cache", "cli", "cmake", "docs", "examples", "fuzz", "gen", "ggml", "python", "runtime", "scripts", "sim", "templates", "tests", "verify")
 FILE = re.compile(r"`((?:%s)/[\w./-]+[.]\w+)" % "|".join(FOLDERS))  # a name with NAME in it stands for any
@@ -133,7 +134,9 @@ def main(root):
         with open(full, encoding="utf-8") as f:
             return f.read()
 
-    pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"] + sorted("docs/" + n for n in os.listdir(os.path.join(root, "docs")) if n.endswith(".md"))
+    pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+    pages += sorted(os.path.relpath(os.path.join(folder, n), root) for folder, _, names in os.walk(os.path.join(root, "docs"))
+                    for n in names if n.endswith(".md"))
     found = [(page, *fault) for page in pages for fault in faults(page, read(page), read)]
     for header in HEADERS:
         with open(os.path.join(root, header), encoding="utf-8") as f:

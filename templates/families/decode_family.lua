@@ -587,8 +587,8 @@ local function as_raced(p, a) return a.has_wgmma and not p.has_lengths and not l
 
 -- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no iteration takes longer than its bytes.
 -- iteration: clocks of one, beside the other blocks of an SM. Constants: fitted to 2,918 timings of 25 problems on an H200
--- (docs/experiments.md, "Decoding"); what a launch and a second kernel take, to random shapes on an H100. sq: queries of each sequence,
--- where they are not p.sq. boxed: products are wgmma's.
+-- (docs/experiments/decoding.md, "Decoding"); what a launch and a second kernel take, to random shapes on an H100. sq: queries of each
+-- sequence, where they are not p.sq. boxed: products are wgmma's.
 function decode.stream(p, c, a, iteration, sq, boxed)
   sq = sq or p.sq
   local rows = sq * (p.hq // p.hkv)

@@ -45,7 +45,7 @@ end
 -- How fast memory is read. Rows that are no whole lines of 128 bytes share lines with the next head's, which another SM reads: once, where
 -- both are at the same keys. Bytes under way beyond what memory's latency asks for wait in its queues, and let SMs drift apart, until lines
 -- come twice; with fewer memory idles. Row tiles that walk a head's keys in step ask for the same bytes. From 1,500 timings of 150 shapes on
--- an H100, and 96 of eight shapes on an H200 (docs/experiments.md, "Lines that two heads share").
+-- an H100, and 96 of eight shapes on an H200 (docs/experiments/choice.md, "Lines that two heads share").
 -- Boxes of 64 bytes beside those of 128: 0.980 of the time where rows are whole atoms of 64 bytes, of which memory is read (50 pairs), and
 -- 1.045 where they begin between two (123).
 -- TWICE, LEAST: by MB that an SM reads in all. A short launch is over before its SMs are apart, and fills memory's queues but once.
@@ -124,7 +124,7 @@ end
 -- one buffer of V; cluster: for the other block of one; in_group: more of it where heads of a group meet in the L2 anyway: two blocks then
 -- took 1.05 of the time of one in 71 races, and 1.00 on paper. rested: see above. per_tile: clocks of a tile without persistent blocks.
 -- felt: see gen/work.h. narrow: clocks for narrow boxes.
--- Dense: fitted to 4,720 timings of 749 random shapes on an H100 (docs/experiments.md, "The model's missing terms"). Lengths: to
+-- Dense: fitted to 4,720 timings of 749 random shapes on an H100 (docs/experiments/choice.md, "The model's missing terms"). Lengths: to
 -- timings on an H200. The dense numbers took tiles of 128 rows there where tiles of 64 are up to twice as fast.
 local fitted = {
   dense = {

@@ -448,8 +448,8 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       local first = whole.work(p, c, a, l, not l.walks, pieces) -- batch invariance: one config for single tokens, too
       -- Fitted as those numbers were: rows are copied, not boxes.
       first.issue, first.efficiency = first.issue * 111 // 100, (first.efficiency or 1) * 0.94
-      -- Half of a block's exponentials beside the P V before: of 146 pairs of one tile on an H100 (docs/experiments.md, "Cut tiles whose
-      -- rows keep their maximum").
+      -- Half of a block's exponentials beside the P V before: of 146 pairs of one tile on an H100 (docs/experiments/forward.md, "Cut tiles
+      -- whose rows keep their maximum").
       local gathers = c.ctas > 1 and l.pdl and pieces * together <= a.sm_count
       if c.feeder and c.rescale > 3 and not gathers then
         local short = p.d + p.dv <= 192
