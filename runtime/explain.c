@@ -75,8 +75,9 @@ static void tell_rows(fa_text *t, const fa_program *program, const fa_score_give
             fa_text_fmt(t, "score      %s: keys are %lld elements apart, so that each is read by itself; accepted for copies: 1\n", o->name,
                         (long long)g->stride[o->rank - 1]);
         else if (at % 16)
-            fa_text_fmt(t, "score      %s: rows begin at multiples of %lld bytes, so that they come 4 bytes at a time%s; accepted for copies "
-                           "of 16 bytes: 16\n",
+            fa_text_fmt(t,
+                        "score      %s: rows begin at multiples of %lld bytes, so that they come 4 bytes at a time%s; accepted for copies "
+                        "of 16 bytes: 16\n",
                         o->name, (long long)(at & -at), at % 4 ? ", and are moved" : "");
     }
 }

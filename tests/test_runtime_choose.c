@@ -512,8 +512,8 @@ Test(runtime_choose, the_first_choice_loads_what_it_needs)
     fa_gen_close(g);
 }
 
-/* Short prompts of wide heads on an H200, as raced: tiles of 64 rows where those of 128 are half a round, and no second kernel where nothing
- * is cut. */
+/* Short prompts of wide heads on an H200, as raced: tiles of 64 rows where those of 128 are half a round, and no second kernel where
+ * nothing is cut. */
 Test(runtime_choose, short_wide_prompts)
 {
     static const char *const rows[][3] = {

@@ -264,7 +264,8 @@ Test(verify_scores, rows_that_cannot_be_copied_are_told)
         { ROWS, 1, 0, NULL },
         { ROWS + 8, 1, 16, NULL },
         { ROWS + 4, 1, 0,
-          "\nscore      x: rows begin at multiples of 8 bytes, so that they come 4 bytes at a time; accepted for copies of 16 bytes: 16\n" },
+          "\nscore      x: rows begin at multiples of 8 bytes, so that they come 4 bytes at a time; accepted for copies of 16 bytes: "
+          "16\n" },
         { ROWS, 1, 2, "\nscore      x: rows begin at multiples of 2 bytes, so that they come 4 bytes at a time, and are moved; accepted" },
         { 1, ROWS, 0, "\nscore      x: keys are 1024 elements apart, so that each is read by itself; accepted for copies: 1\n" },
     };

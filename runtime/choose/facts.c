@@ -122,7 +122,8 @@ static void add_shipped(gathering *g, const fa_relative *r)
         double dims, chip;
         bool own;
         if (f.problem.op != r->problem.op || !class_apart(&f.problem, &r->problem, &dims) ||
-            (chip = chip_apart(row->chip, g->arch, &own)) < 0 || (!own && (row->alone || outdone(g, row))) || has_own(row, &f.problem, &r->problem))
+            (chip = chip_apart(row->chip, g->arch, &own)) < 0 || (!own && (row->alone || outdone(g, row))) ||
+            has_own(row, &f.problem, &r->problem))
             continue;
         f.config = row->config;
         f.arch = chip < ARCH_APART;
