@@ -23,8 +23,8 @@ typedef enum sim_severity { SIM_BY_DEFAULT = 0, SIM_OFF, SIM_WARNING, SIM_ERROR 
     X(RACE, "race", ERROR, 0, LAUNCH_FAILED,                                                                                               \
       "two warps touched a byte of shared memory, one of them wrote, and no barrier orders the two")                                       \
     X(RACE_GLOBAL, "race-global", ERROR, 0, LAUNCH_FAILED,                                                                                 \
-      "two warps touched a byte of global memory in one launch, one by a plain store and the other by a plain access, and no release and " \
-      "acquire, or barrier of their block, orders the two")                                                                                \
+      "two warps touched a byte of global memory in one launch, one by a plain store and the other by a plain access or an "               \
+      "atomic operation, and no release and acquire, or barrier of their block, orders the two")                                           \
     X(READ_ONLY, "read-only", ERROR, 0, LAUNCH_FAILED,                                                                                     \
       "a load through the read-only path (`ld.global.nc`) meets what the same launch has written")                                         \
     X(COLLISION, "collision", WARNING, 0, LAUNCH_FAILED, "lanes of one store write different values to one place in shared memory")        \

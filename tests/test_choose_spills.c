@@ -108,9 +108,9 @@ Test(choose_spills, wide_rows_of_hopper_spill_next_to_nothing, .timeout = 600)
         { "bf16,d=256,mask=causal,kv=q4_0,b=9,hq=64,hkv=8,sq=1,sk=9000", 104, false },
         { "bf16,d=320,mask=causal,b=1,hq=8,hkv=8,sq=8192,sk=8192", 0, false },
         { "bf16,d=320,mask=window,b=1,hq=8,hkv=8,sq=8192,sk=8192,window=1000", 0, false },
-        { "bf16,d=320,mask=causal,b=4,hq=8,hkv=8,sq=1024,sk=1024,features=lengths", 16, false }, /* of the kernel that adds up parts */
+        { "bf16,d=320,mask=causal,b=4,hq=8,hkv=8,sq=1024,sk=1024,features=lengths", 0, false },
         { "bf16,d=576,dv=512,mask=causal,features=lengths+pages+v-in-k,page=64,b=16,hq=128,hkv=1,sq=2,sk=4096", 0, false },
-        { "bf16,d=576,dv=512,mask=none,features=lengths+pages+v-in-k,page=64,b=16,hq=128,hkv=1,sq=1,sk=4096", 8, false }, /* likewise */
+        { "bf16,d=576,dv=512,mask=none,features=lengths+pages+v-in-k,page=64,b=16,hq=128,hkv=1,sq=1,sk=4096", 0, false },
     };
     fa_gen *g;
     fa_compiler *compiler = fa_compiler_open(NULL);
