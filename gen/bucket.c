@@ -126,6 +126,8 @@ typedef struct ruler {
 
 #define RULER(a) ((ruler){ a, COUNT(a) })
 
+__extension__ typedef __int128 wide; /* values reach 2^50, and their squares 2^100 */
+
 /* The step whose value is nearest; whole octaves by the logarithm. The usual powers of two lie in the middle of theirs. */
 static uint32_t step_of(int64_t v, ruler r)
 {
@@ -134,7 +136,7 @@ static uint32_t step_of(int64_t v, ruler r)
     while (s->octave > k)
         s--;
     int64_t beyond = v - ((int64_t)1 << k), half = (int64_t)1 << k >> 1;
-    uint32_t part = s->log_parts ? (uint32_t)(((beyond << s->log_parts) + half) >> k) : v * v >= (int64_t)2 << 2 * k;
+    uint32_t part = s->log_parts ? (uint32_t)(((beyond << s->log_parts) + half) >> k) : (wide)v * v >= (wide)2 << 2 * k;
     return s->first + ((k - s->octave) << s->log_parts) + part;
 }
 
