@@ -4,7 +4,6 @@
 #include "root.h"
 #include "temp_file.h"
 #include "trusted_file.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,11 +99,11 @@ bool fa_entry_write(fa_store *s, fa_area area, fa_key k, const void *bytes, size
     return ok;
 }
 
-/* Whether there is to be no cache, or what is wrong with a root was told when the store was opened. */
-static bool told_at_open(const fa_store *s)
+/* Whether the log named a root when the store was opened, or no cache was asked for. */
+static bool named_at_open(const fa_store *s)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (s->root[i].trouble[0] && strcmp(s->root[i].trouble, strerror(ENOENT)) != 0)
+        if (fa_root_refused(&s->root[i]))
             return true;
     return s->n == 0;
 }
@@ -112,7 +111,7 @@ static bool told_at_open(const fa_store *s)
 bool fa_entry_put(fa_store *s, const fa_entry *e)
 {
     if (s->writer < 0) {
-        if (!told_at_open(s))
+        if (!named_at_open(s))
             fa_store_advise(s, FA_CAUSE_PUT,
                             "a kernel could not be kept: the cache %s cannot be written, and each process compiles its own",
                             s->root[0].path);

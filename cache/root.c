@@ -1,6 +1,7 @@
 /* root: the names of what lies in one, and the advice that is told once per store. */
 #include "root.h"
 #include "trusted_file.h"
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,11 @@ const char *fa_area_name(fa_area b)
 {
     static const char *const areas[FA_AREAS] = { "kernels", "foreign", "quarantine" };
     return areas[b];
+}
+
+bool fa_root_refused(const fa_root *r)
+{
+    return r->trouble[0] && strcmp(r->trouble, strerror(ENOENT)) != 0;
 }
 
 void fa_entry_name(char out[FA_NAME_SIZE], fa_key k)

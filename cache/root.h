@@ -46,6 +46,9 @@ struct fa_store {
     atomic_bool hurried; /* an append waited in vain: the next ones do not, until one gets its lock */
 };
 
+/* Whether more than its absence keeps the root from use, which the log says when the store is opened. */
+bool fa_root_refused(const fa_root *r);
+
 /* The name of k's file, in the folder of its first two digits. */
 void fa_entry_name(char out[FA_NAME_SIZE], fa_key k);
 

@@ -6,7 +6,6 @@
 #include "temp_file.h"
 #include "trusted_file.h"
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -126,7 +125,7 @@ static bool add_root(fa_store *s, const char *path, size_t len)
     if (r->writable)
         s->writer = (ptrdiff_t)s->n;
     /* a shared root that is not there yet is normal; one that cannot be trusted is worth a word */
-    if (r->trouble[0] && s->warn && strcmp(r->trouble, strerror(ENOENT)) != 0) {
+    if (s->warn && fa_root_refused(r)) {
         char message[512];
         snprintf(message, sizeof message, "cache root %s is not used: %s", r->path, r->trouble);
         s->warn(s->user, message);

@@ -48,8 +48,8 @@ local function quarters(p)
   return fits and (p.rotary == 0 or p.has_rotary_pairs or p.rotary == p.d)
 end
 
--- Whether two lanes have the four pieces of a block, each two that lie half a block apart. Of rows with codes of 4 bits; those of q8_0 alone
--- lose by it with few tokens or columns.
+-- Whether two lanes have the four pieces of a block, each two that lie half a block apart. Of rows with codes of 4 bits; those of q8_0
+-- alone lose by it with few tokens or columns.
 local function deals(p, l)
   if not quarters(p) or p.align < 4 then return false end
   local nibbles = false
@@ -85,8 +85,8 @@ return {
     for _, heads in ipairs({ 4, 2, 1, 8 }) do
       for _, claims in ipairs(p.has_slots and { 0, 1 } or { 0 }) do list[#list + 1] = { warps = 4, token_heads = heads, claims = claims } end
     end
-    -- Where memory is so fast that what they issue bounds many rows: of 13 shapes from 16,384 tokens of 8 heads on 0.84 to 0.99 of the time on
-    -- an H200, 65,536 of 8 0.94. A few thousand tokens take up to 1.26, and rows of 64 up to 1.57.
+    -- Where memory is so fast that what they issue bounds many rows: of 13 shapes from 16,384 tokens of 8 heads on 0.84 to 0.99 of the time
+    -- on an H200, 65,536 of 8 0.94. A few thousand tokens take up to 1.26, and rows of 64 up to 1.57.
     if p.b * p.sq * p.hkv >= QUARTERED and p.d >= 128 and a.hbm_gbs > 4000 then
       list[#list + 1] = { warps = 4, token_heads = 4, claims = p.has_slots and 1 or 0, quarters = 1 }
     end
@@ -240,7 +240,8 @@ return {
     -- Instructions of a warp whose teams do an item each: of an element, and beside its elements.
     local element = 2 + (p.rotary > 0 and (l.partner == "own" and 3 or 5) or 0) + math.max(cost_of(l.k_format), cost_of(l.v_format))
     local instructions = 500 + heads * (30 + l.share * l.vec * element)
-    -- Half of what 16 warps could issue, less of fewer: each waits for places, angles and rows in turn. Twelve with quarters of rows wait less.
+    -- Half of what 16 warps could issue, less of fewer: each waits for places, angles and rows in turn. Twelve with quarters of rows wait
+    -- less.
     local rate = a.issue_rate / 2 * math.min(1, l.per_sm * c.warps / ((c.quarters or 0) == 1 and 12 or 16))
     local busy = math.min(1, items / (a.sm_count * l.per_sm * (l.threads // l.lanes)))
     local issued = busy * items * l.lanes / 32 * instructions / (a.sm_count * rate)

@@ -486,8 +486,8 @@ local TOGETHER_SHORT, TOGETHER_LONG = { [2] = 1.05, [4] = 0.83, [8] = 0.81 }, { 
 local TOGETHER_MANY, TOGETHER_MANY_SHORT = 0.8, 0.73
 -- 16 rows of one head of them by copies, there.
 local APART_SIXTEEN = 2.2
--- Rows of blocks, of heads that are no whole number of chunks together, are copied by less: by 8 bytes, by 4, or by 2, which are loads that a
--- warp waits for. Of 12 races there. A bucket of two heads and more has even ones and odd ones.
+-- Rows of blocks, of heads that are no whole number of chunks together, are copied by less: by 8 bytes, by 4, or by 2, which are loads
+-- that a warp waits for. Of 12 races there. A bucket of two heads and more has even ones and odd ones.
 local UNEVEN = { [8] = 1.3, [4] = 2.6, [2] = 3.5 }
 local function uneven(p, c, low)
   if not low or (c.token_rows or 0) == 1 or (c.boxes or 0) == 1 or p.hkv % 8 == 0 then return 1 end

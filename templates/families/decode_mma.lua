@@ -102,8 +102,8 @@ return decode.family {
       local tile = { br = 8, bk = 64, row_warps = 1, key_warps = 4 }
       for _, to in ipairs(decode.starts({ tile }, "last_block", { { 3, 1, 1 }, { 2, 1, 1 } })) do list[#list + 1] = to end
     end
-    -- Pieces of heads that do not divide all of them leave warps idle, and are copied head by head: by two heads, and of rows of 64 by four,
-    -- still faster than heads apart, 0.35 to 0.9 of the time in nine races on an H200.
+    -- Pieces of heads that do not divide all of them leave warps idle, and are copied head by head: by two heads, and of rows of 64 by
+    -- four, still faster than heads apart, 0.35 to 0.9 of the time in nine races on an H200.
     local function goes(heads) return p.hkv % heads == 0 or p.hkv > 1 and (heads == 2 or heads == 4 and math.max(p.d, p.dv) <= 64) end
     -- Rows that begin within chunks of 16 bytes: those of several heads are copied as one piece.
     local two = br == 8 and raced and not p.has_batch_invariant  -- eight rows by limbs
@@ -126,8 +126,8 @@ return decode.family {
         end
       end
     end
-    -- The same pieces by TMA, where memory is that fast. More rows than 16 are several tiles: 32 of a warp would take all its registers, but
-    -- for d of 64. Beyond 192 columns tiles have 8, as where four rows of integers find no room.
+    -- The same pieces by TMA, where memory is that fast. More rows than 16 are several tiles: 32 of a warp would take all its registers,
+    -- but for d of 64. Beyond 192 columns tiles have 8, as where four rows of integers find no room.
     local by_boxes, boxed_br = {}, br <= 16 and br or math.max(p.d, p.dv) <= 64 and 32 or 16
     if p.d > 192 and br > 8 or p.d > 128 and br == 4 then boxed_br = 8 end
     if raced and not p.has_batch_invariant and a.hbm_gbs > 4000 and (p.d > 192 or decode.row_bytes_of(p.kv, p.d) % 16 > 0) then

@@ -119,8 +119,8 @@ local function again(p, c, a, l, row)
   return 1 + share * (evenly * missed(few) + last * missed(math.min(last, a.sm_count))) / units
 end
 
--- Clocks of a tile's ends. At d = 64 half as many keys leave so little that these are shorter: by races on an H200. Where memory is as fast as
--- there, of dense launches: fitted to races of some 360 shapes on an H200, most of them short, or of groups.
+-- Clocks of a tile's ends. At d = 64 half as many keys leave so little that these are shorter: by races on an H200. Where memory is as
+-- fast as there, of dense launches: fitted to races of some 360 shapes on an H200, most of them short, or of groups.
 local FAST = { pair = { 7600, 9000 }, sums = { 10800, 14000 }, alone = { 12300, 10800 } }  -- up to d = 64, and beyond
 local function ends_of_tile(p, c, a, l)
   if backward.raced_on_fast(p, a) then

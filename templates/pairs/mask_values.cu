@@ -6,8 +6,8 @@
 // ---- where what the mask reads of rows changes ----
 //| pr.mask_parts()
 // A word has a bit for each of 32 rows. x: the row's value is not the value of the row before. y: the row's value is not that of the key
-// with the same number, or less than that of the row before. Where y is 0 for all rows, those from one change to the next see keys from that one
-// change to the next alone.
+// with the same number, or less than that of the row before. Where y is 0 for all rows, those from one change to the next see keys from
+// that one change to the next alone.
 __device__ __forceinline__ void find_runs(const Params &p, int warp, int warps, int lane) {
   const int words = (p.sq + 31) / 32, jobs = $(places) * words;
   for (int job = (warp + warps / 2) % warps; job < jobs; job += warps) {

@@ -1,4 +1,5 @@
-//| needs "c.pack? l.begins? l.in_chunks? l.masks? l.pack? l.reads_twice? l.relative? l.row_ends? l.runs? l.staged? l.sums? l.tanh_by_fma? l.tma?"
+//| needs "c.pack? l.begins? l.in_chunks? l.masks? l.pack? l.reads_twice? l.relative? l.row_ends? l.runs? l.staged? l.sums?"
+//| needs "l.tanh_by_fma? l.tma?"
 //| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
 //| -- without a program it prints nothing, and the texts are those of the scaled product.
 //|

@@ -1,6 +1,6 @@
 //| needs "c.cluster c.o_path l.ahead l.begins? l.besides? l.cuts? l.fades? l.grouped? l.held? l.o_in_q"
-//| needs "l.in_chunks? l.once? l.one_text? l.parts? l.passes_once l.pingpong l.q_lent l.reads_twice? l.relative l.reverses? l.rows_show? l.runs?"
-//| needs "l.skip_late l.split? l.staged? l.tanh_by_fma?"
+//| needs "l.in_chunks? l.once? l.one_text? l.parts? l.passes_once l.pingpong l.q_lent l.reads_twice? l.relative l.reverses? l.rows_show?"
+//| needs "l.runs? l.skip_late l.split? l.staged? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local of_slot = l.reverses and ", tiles.slot.at" or ""
 // ---- a consumer warpgroup: 64 rows of Q, and its walk over tiles and blocks of keys ----
