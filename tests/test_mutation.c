@@ -12,6 +12,7 @@
 #define CHUNKS 16
 #define ALL_MODES -1
 #define SCENES_MOST 24 /* of a row */
+#define ROWS_MOST 512  /* of a list */
 #define ALONE_MOST 4   /* sequences of a batch whose results are shown to be their own */
 
 static const struct {
@@ -177,16 +178,30 @@ static bool stands_for_template(const mutation *m, const mutation_list *l)
     return true;
 }
 
-/* One in `l->every` is run, or one of every twelfth template in the order of the list, all with FAGEN_TEST_FULL: a mutant is compiled for
- * no other test. That the text of each row is still there is seen by every run. */
+/* Marks one of every twelfth template in the order of the list. */
+static void mark_templates(bool *run, const mutation_list *l)
+{
+    int before = 0;
+    for (const mutation *m = l->mutations; m->name; m++)
+        if (stands_for_template(m, l))
+            run[m - l->mutations] = before++ % 12 == 0;
+}
+
+/* One in `l->every` is run, or one of every twelfth template, all with FAGEN_TEST_FULL: a mutant is compiled for no other test. That the
+ * text of each row is still there is seen by every run. */
 static bool is_run(const mutation *m, const mutation_list *l)
 {
+    static const mutation_list *marked; /* each row of a list is asked about before those of the next */
+    static bool run[ROWS_MOST];
     if (full() || l->every)
         return full() || (m - l->mutations) % l->every == 0;
-    int before = 0;
-    for (const mutation *other = l->mutations; other < m; other++)
-        before += stands_for_template(other, l);
-    return before % 12 == 0 && stands_for_template(m, l);
+    if (marked != l) {
+        cr_assert_leq(count(l), ROWS_MOST);
+        memset(run, 0, sizeof run);
+        mark_templates(run, l);
+        marked = l;
+    }
+    return run[m - l->mutations];
 }
 
 /* The scenes of a row that are run; returns how many. */
