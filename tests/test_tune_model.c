@@ -2,6 +2,7 @@
 #include "autotune/search/compile_pool.h"
 #include "autotune/search/search.h"
 #include "gen/problem.h"
+#include "search_toy.h"
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>
 #include <string.h>
@@ -20,11 +21,21 @@ static void open_bench(bench *b, const char *root)
     cr_assert(b->store && b->compiler);
     b->site = (fa_site){ .arch = fa_arch_find("sm_80"), .store = b->store, .compiler = b->compiler };
     b->p.dtype = FA_BF16;
-    b->p.d = 32; /* of which few configs spill */
+    b->p.d = 32;
     b->p.mask = FA_MASK_CAUSAL;
     b->p.hq = b->p.hkv = 4;
     b->p.b = 1;
     b->p.sq = b->p.sk = 1024;
+}
+
+/* The same with the toy for templates, in the scratch folder. */
+static void open_toys(bench *b)
+{
+    static char toys[sizeof scratch + 8];
+    open_bench(b, scratch);
+    snprintf(toys, sizeof toys, "%s/toys", scratch);
+    cr_assert(search_toy_write(toys));
+    b->site.template_dir = toys;
 }
 
 static void close_bench(bench *b)
@@ -53,8 +64,8 @@ Test(tune_model, compiles_ranks_records_and_resumes)
     bench b;
     fa_tuning t;
     scratch_make();
-    open_bench(&b, scratch);
-    fa_search_options opt = { .limit = 5 };
+    open_toys(&b);
+    fa_search_options opt = { .family = "toy", .limit = 5 };
     cr_assert_eq(fa_search(&b.site, &b.p, &opt, &t), FA_OK, "%s", fa_last_error());
     cr_assert_eq(t.how, FA_MODELLED);
     cr_assert_eq(t.n, 5);
@@ -72,9 +83,11 @@ Test(tune_model, compiles_ranks_records_and_resumes)
     cr_assert_eq(t.counts.compiled, 5);
     cr_assert_eq(t.counts.timed, 0);
     cr_assert_not_null(t.winner);
+    size_t spilled = 0;
     for (size_t i = 0; i < t.n; i++) {
         const fa_candidate *c = &t.candidate[i];
         cr_assert(c->decided);
+        spilled += c->spills > 0;
         cr_assert(c->regs > 16 && c->regs <= 255, "%d registers", c->regs);
         cr_assert_eq(c->outcome == FA_RAN, c->spills == 0);
         if (c->outcome == FA_RAN)
@@ -82,6 +95,7 @@ Test(tune_model, compiles_ranks_records_and_resumes)
         else
             cr_assert(!strncmp(c->why, "spills: ", 8), "%s", c->why);
     }
+    cr_assert_eq(spilled, 1);
     fa_config winner = t.winner->config;
     fa_tuning_free(&t);
     cr_assert_eq(on_record(&b), 5);
@@ -130,8 +144,8 @@ Test(tune_model, an_interruption_keeps_what_is_known)
     fa_tuning t;
     int calls = 0;
     scratch_make();
-    open_bench(&b, scratch);
-    fa_search_options opt = { .limit = 6, .threads = 1, .progress = stop_at_third, .user = &calls };
+    open_toys(&b);
+    fa_search_options opt = { .family = "toy", .limit = 6, .threads = 1, .progress = stop_at_third, .user = &calls };
     cr_assert_eq(fa_search(&b.site, &b.p, &opt, &t), FA_INTERRUPTED);
     cr_assert_geq(calls, 3);
     cr_assert_eq(t.counts.compiled, 2);
@@ -168,8 +182,8 @@ Test(tune_model, a_time_budget_ends_it)
     fa_tuning t;
     int calls = 0;
     scratch_make();
-    open_bench(&b, scratch);
-    fa_search_options opt = { .limit = -1, .seconds = BUDGET, .progress = sleep_at_third, .user = &calls };
+    open_toys(&b);
+    fa_search_options opt = { .family = "toy", .limit = -1, .seconds = BUDGET, .progress = sleep_at_third, .user = &calls };
     fa_status st = fa_search(&b.site, &b.p, &opt, &t);
     cr_assert_eq(st, t.winner ? FA_OK : FA_INTERRUPTED, "%s", fa_last_error());
     cr_assert(t.out_of_time);
@@ -190,8 +204,8 @@ Test(tune_model, a_budget_that_is_up_at_once_has_no_winner)
     fa_tuning t;
     int calls = 0;
     scratch_make();
-    open_bench(&b, scratch);
-    fa_search_options opt = { .limit = 3, .seconds = 1e-9, .progress = sleep_at_third, .user = &calls };
+    open_toys(&b);
+    fa_search_options opt = { .family = "toy", .limit = 3, .seconds = 1e-9, .progress = sleep_at_third, .user = &calls };
     cr_assert_eq(fa_search(&b.site, &b.p, &opt, &t), FA_INTERRUPTED);
     cr_assert(strstr(fa_last_error(), "before any candidate had run"), "%s", fa_last_error());
     cr_assert(t.out_of_time);
