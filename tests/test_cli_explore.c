@@ -197,7 +197,7 @@ Test(cli_explore, records)
     keep("Chip B", FAMILY "64,bc=48,warps=4" REST, true, FA_MEASURED, FA_RAN, 1e-6, "2026-01-01T00:00:04Z");
     keep("sm_80", FAMILY "64,bc=96,warps=4" REST, true, FA_MODELLED, FA_RAN, 2e-6, "2026-01-01T00:00:05Z");
     keep("Chip A", FAMILY "64,bc=80,warps=4" REST, false, FA_MEASURED, FA_RAN, 3e-6, "2026-01-01T00:00:06Z");
-    json_t *doc = cli_json("explore " PROBLEM " --simulate 0 --json", 0);
+    json_t *doc = cli_json("explore " PROBLEM ONE " --simulate 0 --json", 0);
     const json_t *sources = json_object_get(doc, "sources");
     cr_expect_str_eq(json_string_value(json_object_get(sources, "chip")), "Chip A");
     cr_expect_eq(json_integer_value(json_object_get(sources, "measured")), 2);
@@ -300,9 +300,9 @@ Test(cli_explore, reference_times)
     } rows[] = {
         { "-d 128 --causal --arch h200" HOPPER, true }, /* the grid's batch and heads */
         { "-d 128 --causal -n 4096 -b 4 --heads 16 --arch h200" HOPPER, true },
-        { "-d 128 --causal -n 4096 -b 1 --heads 16 --arch h200" HOPPER, false }, /* another shape */
-        { "-d 128 --causal --arch sm_80" ONE, false },                           /* another chip */
-        { "-d 128 --causal --arch h200 --chip 'Some other chip' -q" HOPPER, false },
+        { "-d 128 --causal -n 4096 -b 1 --heads 16 --arch h200" ONE, false }, /* another shape */
+        { "-d 128 --causal --arch sm_80" ONE, false },                        /* another chip */
+        { "-d 128 --causal --arch h200 --chip 'Some other chip' -q" ONE, false },
         { "-d 128 -t bfloat16 -n 4k --causal --device sim:h200 --chip h200" HOPPER, true }, /* a part of its name */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -336,8 +336,8 @@ Test(cli_explore, reference_times)
 /* What `fagen tune` leaves without a GPU: compiled registers, of the very text that is rendered today, and no time. */
 Test(cli_explore, modelled_records)
 {
-    json_decref(cli_json("tune -d 128 --causal -n 1024 --heads 4 --arch sm_80 --limit 1 -q --json", 0));
-    json_t *doc = cli_json("explore -d 128 --causal -n 1024 --heads 4 --arch sm_80 --simulate 0 --json", 0);
+    json_decref(cli_json("tune -d 128 --causal -n 1024 --heads 4 --arch sm_80" ONE " --limit 1 -q --json", 0));
+    json_t *doc = cli_json("explore -d 128 --causal -n 1024 --heads 4 --arch sm_80" ONE " --simulate 0 --json", 0);
     cr_assert_eq(json_array_size(json_object_get(doc, "records")), 1);
     cr_expect_str_eq(json_string_value(cell(doc, "records", 0, "source")), "model");
     cr_expect_str_eq(json_string_value(cell(doc, "records", 0, "kernel")), "same");
@@ -355,7 +355,7 @@ Test(cli_explore, modelled_records_beside_reference_times)
     cr_assert_eq(fa_config_parse(&r.config, "flash_fwd_mma:br=128,bc=64,warps=4" REST), FA_OK);
     cr_assert(fa_record_append(s, &r));
     fa_store_close(s);
-    json_t *doc = cli_json("explore -d 128 --causal -n 4100 -b 1 --heads 4 --arch sm_90a --simulate 0 --json", 0);
+    json_t *doc = cli_json("explore -d 128 --causal -n 4100 -b 1 --heads 4 --arch sm_90a" ONE " --simulate 0 --json", 0);
     const json_t *sources = json_object_get(doc, "sources");
     cr_expect(json_is_false(json_object_get(sources, "reference")));
     cr_expect_eq(json_integer_value(json_object_get(sources, "measured")), 0);
@@ -386,7 +386,7 @@ Test(cli_explore, counters)
 
 Test(cli_explore, page_and_files)
 {
-    cli_result r = cli_run("explore " PROBLEM " --simulate 0 -o page.html --csv space.csv"), again, csv;
+    cli_result r = cli_run("explore " PROBLEM ONE " --simulate 0 -o page.html --csv space.csv"), again, csv;
     cr_assert_eq(r.code, 0, "%s", r.err);
     cr_expect(strstr(r.out, "page.html") && strstr(r.out, "space.csv") && strstr(r.out, "TFLOP/s"), "%s", r.out);
     cli_result_free(&r);

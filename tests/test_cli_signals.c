@@ -79,8 +79,8 @@ static const struct {
     { "bench -d 128 -n 8192 --device sim:sm_90a --json", 0, true },
     { "verify -d 128 -n 8192 --heads 8 --device sim:sm_80 --json", 0, true }, /* the oracle, for long */
     { "verify -d 64 -n 1024 --batch 64 --device sim:sm_90a --json", 0, true },
-    { "run -d 128 -n 8192 --device sim:sm_80", 1500, false },
-    { "run -d 128 -n 8192 --device sim:sm_80 --check --counters --json", 1500, false },
+    { "run -d 128 -n 8192 --device sim:sm_80", 700, false },
+    { "run -d 128 -n 8192 --device sim:sm_80 --check --counters --json", 700, false },
 };
 
 Test(cli_signals, long_launches_end)

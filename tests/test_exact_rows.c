@@ -271,7 +271,7 @@ ParameterizedTestParameters(exact_rows, against_fp64)
     static int numbers[COUNT(kernels)];
     size_t n = 0;
     for (size_t i = 0; i < COUNT(kernels); i++)
-        if (full() || i % 4 == 0 || keeps_maximum((int)i)) /* by default every fourth: most of the time is compiling */
+        if (full() || i % 6 == 0 || keeps_maximum((int)i)) /* by default every sixth: most of the time is compiling */
             numbers[n++] = (int)i;
     return cr_make_param_array(int, numbers, n);
 }

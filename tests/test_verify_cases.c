@@ -3,6 +3,7 @@
 #include "gen/gen.h"
 #include "gen/problem.h"
 #include "runtime/args/map.h"
+#include "test_full.h"
 #include "verify/cases/case.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -124,7 +125,7 @@ Test(verify_cases, cases_share_configs_by_kernel_and_configs_are_many)
     bool known[FA_CASE_KERNELS] = { false };
     int distinct = 0;
     cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
-    for (uint64_t seed = 0; seed < 400; seed++) {
+    for (uint64_t seed = 0; seed < (full() ? 400 : 150); seed++) {
         fa_case c;
         fa_config config;
         fa_case_make(&c, seed);

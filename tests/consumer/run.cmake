@@ -14,7 +14,7 @@ file(REMOVE_RECURSE ${WORK})
 set(source ${CMAKE_CURRENT_LIST_DIR})
 
 # In a folder whose name has a blank. The first with Makefiles, where there is a make; of the second, whose targets are the same ones, a
-# room.
+# small room.
 find_program(make NAMES gmake make)
 foreach(by add_subdirectory FetchContent)
   set(build "${WORK}/by ${by}")
@@ -25,7 +25,7 @@ foreach(by add_subdirectory FetchContent)
   elseif(by STREQUAL "FetchContent" AND NOT "$ENV{FAGEN_TEST_FULL}")
     set(programs "")
   endif()
-  set(targets ${programs} fagen_cache)
+  set(targets ${programs} fagen_runtime_launch)
   if(make AND by STREQUAL "add_subdirectory")
     set(generator "Unix Makefiles")
   endif()
