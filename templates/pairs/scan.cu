@@ -32,6 +32,14 @@ __device__ __forceinline__ int classes_of_rows(const Params &p, const Sequence &
   const int most = max(sequence.sq() - 1, 0), key = $(first)block * BC, last_key = min(key + BC, t.sk) - 1;
   return mask_classes(p, t, head, $(pr.last_head("head")), min(query_of(p, from), most), min(query_of(p, end), most), key, last_key);
 }
+//|       if l.runs then
+// Of those that are solved, without tables of the others.
+__device__ __forceinline__ int solved_of_rows(const Params &p, const Sequence &sequence, int head, int from, int end, int key) {
+  const int most = max(sequence.sq() - 1, 0), last_key = min(key + BC, sequence.sk()) - 1;
+  return mask_solved(p, score_tile(p, sequence, head), head, $(pr.last_head("head")), min(query_of(p, from), most),
+                     min(query_of(p, end), most), key, last_key);
+}
+//|       end
 //|     end
 //|     if pr.masks then return end  -- what a kernel before finds is read, pairs/mask_lines.cu
 // The same with the edges of the launch's mask, which cut all blocks but those between full_lo and full_hi.
