@@ -168,7 +168,7 @@ static const score_fault faults[] = {
     { "tiles of the first sequence", "wgmma_alike", "mask_runs.cu", "program.marks_by_b and \"batch\" or \"0\"", "\"0\"" },
     { "ends of rows, counted from the first key of all", "wgmma_rising", H, "l.runs and \" - first\" or \"\"", "\"\"" },
     { "the same of a launch's mask", "wgmma_alike", H, "pr.counts_from and \"from + \" or \"\"", "\"\"" },
-    { "classes of keys, counted from the first of all", "wgmma_rising", S, "l.runs and \"first_key + \" or \"\"", "\"\"" },
+    { "classes of keys, counted from the first of all", "wgmma_rising", L, "tile.from + block * BC", "block * BC" },
     { "the line of a tile's first rows for all", "wgmma_rising", M, " + own * line_words(p) : nullptr", " : nullptr" },
     { "changes are counted by each lane alone", "wgmma_rising", "mask_run_lines.cu", "x += lane >= n ? before : 0;", "x += 0 * before;" },
     { "a document that begins within 32 rows", "wgmma_rising", "mask_run_lines.cu", "* 32 + __ffs(mine) - 1;", "* 32;" },

@@ -33,13 +33,12 @@ struct BlockOfLine {
 __device__ __forceinline__ BlockOfLine block_of_line(const Params &p, const Sequence &sequence, int head, int row, int end,
                                                      const Range &range, int block$(l.runs and ", const RunTile &tile" or "")) {
   if (block < range.block_lo || block > range.block_hi) return {false, false, false};
-//| local from = l.runs and ", tile.from" or ""
 //| if pr.ends_in_part and l.runs then
   int is, solved;
   if (tile.of_run()) {
     is = tile.class_of(block, range.key_hi), solved = solved_of_rows(p, sequence, head, row, end, tile.from + block * BC);
   } else {
-    const int both = classes_of_rows(p, sequence, head, row, end, block$(from));
+    const int both = classes_of_rows(p, sequence, head, row, end, block);
     is = both & 3, solved = both >> 2;
   }
 //| elseif pr.ends_in_part then
