@@ -91,6 +91,7 @@ typedef enum what {
     MASK_RUNS,
     MASK_CLASS,
     MASK_CLASSES,
+    MASK_SOLVED,
     MASK_COLUMN,
     MASK_ROW,
     MASK_PLANE_ROW,
@@ -100,12 +101,13 @@ typedef enum what {
     SINK,
     WHATS
 } what;
-static const char *const words[WHATS] = { "helpers",      "members",          "fill",      "pair",           "pair_ahead",
-                                          "ahead_row",    "ahead_at",         "bend",      "distance",       "far_below",
-                                          "far_above",    "exponent",         "mask",      "mask_members",   "mask_fill",
-                                          "mask_helpers", "mask_bounds",      "mask_ends", "mask_runs",      "mask_class",
-                                          "mask_classes", "mask_column",      "mask_row",  "mask_plane_row", "mask_plane_first",
-                                          "mask_staged",  "mask_fill_tables", "sink" };
+static const char *const words[WHATS] = {
+    "helpers",     "members",      "fill",        "pair",           "pair_ahead",       "ahead_row",   "ahead_at",
+    "bend",        "distance",     "far_below",   "far_above",      "exponent",         "mask",        "mask_members",
+    "mask_fill",   "mask_helpers", "mask_bounds", "mask_ends",      "mask_runs",        "mask_class",  "mask_classes",
+    "mask_solved", "mask_column",  "mask_row",    "mask_plane_row", "mask_plane_first", "mask_staged", "mask_fill_tables",
+    "sink"
+};
 
 /* n: which of what is read ahead, or of what a mask is staged in. backward: for members that the lines of BEND read. */
 static void write(fa_text *out, const printed *of, what w, bool packed, bool backward, int n)
@@ -176,6 +178,9 @@ static void write(fa_text *out, const printed *of, what w, bool packed, bool bac
     case MASK_CLASSES:
         fa_score_tiles_print_classes(out, &of->tiles, &of->conditions);
         break;
+    case MASK_SOLVED:
+        fa_score_tiles_print_solved(out, &of->tiles, &of->conditions);
+        break;
     case MASK_COLUMN:
         fa_score_staged_column(out, &of->staged, &of->tiles, packed, n);
         break;
@@ -201,7 +206,7 @@ static bool has(const printed *of, what w)
 {
     const fa_score_kernel *k = &of->kernel;
     bool mask = w >= MASK && w <= MASK_FILL_TABLES && (w != MASK_ENDS || of->bounds.exact || of->conditions.solved) &&
-                (w != MASK_CLASSES || of->conditions.solved) && (w != MASK_RUNS || of->bounds.run_by >= 0);
+                ((w != MASK_CLASSES && w != MASK_SOLVED) || of->conditions.solved) && (w != MASK_RUNS || of->bounds.run_by >= 0);
     bool plane = w == MASK_PLANE_ROW || w == MASK_PLANE_FIRST;
     if ((plane && of->staged.lookup < 0) || (w == MASK_STAGED && !of->staged.can))
         return false;

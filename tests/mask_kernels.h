@@ -212,7 +212,7 @@ static const score_kernel mask_kernels[] = {
       "cluster=1,rescale=steady,exp=0,convert=early,o_path=tma",
       true, 0, 0, 300, 400, 0, 0 },
     /* Tiles that begin with a document, and whose keys do. */
-    { "wgmma_rising", M_RISING, "bf16,d=64,mask=none",
+    { "wgmma_rising", M_RISING, "bf16,d=72,mask=none",
       WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
       600, 0, 0, 0 },
     { "wgmma_alike", M_ALIKE, "fp16,d=64,mask=none",

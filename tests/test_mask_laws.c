@@ -471,3 +471,41 @@ Test(mask_laws, tiles_with_most_blocks_come_first)
         cr_expect_eq((5 * found[i] + 3) % TILES, TILES - 1 - i, "number %d is tile %d", i, found[i]);
     close_call(&c);
 }
+
+/* Of more tiles than are ordered the first keep their numbers, and each is drawn once: else LSE of some head stays what it was. */
+Test(mask_laws, tiles_before_the_last_keep_their_order)
+{
+    enum { HEADS = 540, FIRST = HEADS - 512, LINES = (HEADS * 2 * 16 + 255) / 256 * 256 };
+    static unsigned char seen[HEADS][64];
+    static float before[HEADS];
+    static result out;
+    int found[HEADS - FIRST], blocks[HEADS] = { 0 };
+    bool drawn[HEADS] = { false };
+    call c;
+    open_call(&c, true);
+    shape(&c, 1, HEADS, 1, 1, 4096);
+    for (int head = 0; head < HEADS; head++) {
+        before[head] = -7;
+        blocks[head] = head % 37 == 5 ? 1 + head % 6 : 0; /* of most nothing is seen */
+        for (int k = 0; k < blocks[head]; k++)
+            seen[head][(head + 11 * k) % 64] = 1;
+    }
+    SCORE_OK(fa_copy(c.ctx, c.a.lse, before, sizeof before, FA_TO_DEVICE));
+    program(&c, "m = u8 'b hq sq/64 sk/64'\nfunction mask(b, h, i, j) return m[b][h][i // 64][j // 64] ~= 0 end");
+    array(&c, 0, seen, sizeof seen, (int[]){ 1, HEADS, 1, 64 }, 4);
+    run(&c,
+        "flash_fwd_wgmma:br=64,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=plain,grid=persistent,"
+        "ahead=0,sections=1,cluster=1,exp=0,rescale=lazy_scaled,convert=early,o_path=tma",
+        &out);
+    SCORE_OK(fa_copy(c.ctx, found, (char *)c.workspace + FA_WORKSPACE_COUNTERS + LINES, sizeof found, FA_FROM_DEVICE));
+    for (int i = 0; i < HEADS - FIRST; i++) {
+        cr_assert(found[i] >= FIRST && found[i] < HEADS && !drawn[found[i]], "number %d is tile %d", FIRST + i, found[i]);
+        drawn[found[i]] = true;
+        cr_expect(i == 0 || blocks[found[i - 1]] >= blocks[found[i]], "number %d has %d blocks, the one before %d", FIRST + i,
+                  blocks[found[i]], i ? blocks[found[i - 1]] : 0);
+    }
+    for (int head = 0; head < HEADS; head++)
+        cr_expect(blocks[head] ? out.lse[head] > 3 && out.lse[head] < 9 : out.lse[head] == -INFINITY, "head %d of %d blocks: LSE %g", head,
+                  blocks[head], (double)out.lse[head]);
+    close_call(&c);
+}

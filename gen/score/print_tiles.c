@@ -257,6 +257,16 @@ void fa_score_tiles_print_classes(fa_text *out, const fa_score_tiles *t, const f
     fa_text_str(out, "  return (rest.lo > 0 ? 2 : rest.hi > 0 ? 1 : 0) + (solved.lo > 0 ? 8 : solved.hi > 0 ? 4 : 0);\n");
 }
 
+void fa_score_tiles_print_solved(fa_text *out, const fa_score_tiles *t, const fa_score_conditions *c)
+{
+    writer w = { .out = out, .t = t };
+    for (int k = 0; k < c->solved; k++)
+        mark(&w, c->of_solved[k]);
+    write_needed(&w);
+    print_all(out, "solved", c->of_solved, c->solved);
+    fa_text_str(out, "  return solved.lo > 0 ? 2 : solved.hi > 0 ? 1 : 0;\n");
+}
+
 /* ---- bounds ---- */
 
 static void write_half(writer *w, const fa_score_bounds *b, int node)
@@ -344,12 +354,31 @@ void fa_score_tiles_print_bounds(fa_text *out, const fa_score_bounds *b)
 
 /* ---- ends of a row, exactly ---- */
 
-static void print_rest(fa_text *out, fa_score_printer *p, const fa_score_sum *s, const char *name)
+/* Whether |the sum of integers| is 2^32 at most, beyond which ends are nowhere. */
+static bool is_near(const fa_score_sum *s)
 {
+    int64_t of = 0;
+    for (int k = 0; k < s->n; k++) {
+        if (s->times[k] < -2 || s->times[k] > 2)
+            return false;
+        of += s->times[k] < 0 ? -s->times[k] : s->times[k];
+    }
+    return of < 2 ? s->more >= INT32_MIN && s->more <= INT32_MAX : of == 2 && s->more == 0;
+}
+
+/* first: of an end that is 0 until then. */
+static void print_rest(fa_text *out, fa_score_printer *p, const fa_score_sum *s, const char *name, bool first)
+{
+    bool any = s->more != 0;
     for (int k = 0; k < s->n; k++)
-        if (s->times[k])
+        if (s->times[k]) {
+            any = true;
             fa_score_print_variables(out, p, s->leaf[k], ~0, "  ");
-    fa_text_fmt(out, "  %s = score_near(%s - (%lldll", name, name, (long long)s->more);
+        }
+    if (!any)
+        return;
+    const char *near = first && is_near(s) ? "" : "score_near";
+    fa_text_fmt(out, "  %s = %s(%s - (%lldll", name, near, name, (long long)s->more);
     for (int k = 0; k < s->n; k++)
         if (s->times[k]) {
             fa_text_fmt(out, " %c %lldll * ", s->times[k] < 0 ? '-' : '+', llabs((long long)s->times[k]));
@@ -373,7 +402,7 @@ static void print_end(fa_text *out, fa_score_printer *p, const fa_score_bounds *
     case FA_SCORE_BOUND_HALF:
         fa_text_fmt(out, "  long long %s = 0;\n", name);
         for (int k = 0; k < a->steps; k++) {
-            print_rest(out, p, &a->step[k].rest, name);
+            print_rest(out, p, &a->step[k].rest, name, k == 0);
             if (a->step[k].by < 0)
                 continue;
             fa_score_print_variables(out, p, a->step[k].by, ~0, "  ");

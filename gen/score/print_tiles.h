@@ -11,8 +11,9 @@
 /* h0, h1, i0, i1, j0, j1: an int, 0 empty, 1 partial, 2 full. */
 void fa_score_tiles_print_class(fa_text *out, const fa_score_tiles *t);
 
-/* The same of conditions, some of which are solved: the class of the rest, and 4 times that of the solved ones. */
+/* The same of conditions, some of which are solved: the class of the rest, and 4 times that of the solved ones; that of these alone. */
 void fa_score_tiles_print_classes(fa_text *out, const fa_score_tiles *t, const fa_score_conditions *c);
+void fa_score_tiles_print_solved(fa_text *out, const fa_score_tiles *t, const fa_score_conditions *c);
 
 /* h0, h1, i0, i1 where bounds are those of keys, h0, h1, j0, j1 where of queries: "return {lo, hi, full_lo, full_hi};", inside 0 to sk - 1
  * or sq - 1; nothing is seen where lo > hi, and none of the tile is known to be seen by all where full_lo > full_hi. Bounds of a part of

@@ -33,16 +33,12 @@ const MaskEnds ends = mask_ends(p, scored, head, within);
 const int from = max($(pr.first_key("within")), ends.lo), upto = min($(pr.last_key("within")), ends.hi);
 //|   end
 //|
-//|   -- Of a warp's rows at the thread's, g and g + 8 from `row` on: these keys, to shared memory, 8 bytes for
-//|   -- each row.
+//|   -- Of a warp's 16 rows from `row` on: these keys, to shared memory, 8 bytes for each row, which a lane finds.
 //|   function pr.keep_ends(to)
 //|     local less = l.runs and " - first" or ""
+//|     ends_of({ score = { row = "row + lane % 16" } })
 __syncwarp();  // those of the tile before have been read
-#pragma unroll
-for (int h = 0; h < 2; h++) {
-//|     indented(2, ends_of, layouts.wgmma)
-  if (t == 0) store_shared($(to) + (g + 8 * h) * 8, (u32)(from$(less))), store_shared($(to) + (g + 8 * h) * 8 + 4, (u32)(upto$(less)));
-}
+if (lane < 16) store_shared($(to) + lane * 8, (u32)(from$(less))), store_shared($(to) + lane * 8 + 4, (u32)(upto$(less)));
 __syncwarp();
 //|   end
 //|

@@ -235,10 +235,21 @@ __device__ __forceinline__ void score_join(ScoreReal &r, const int *entry) {
 struct ScoreEnds {
   int lo, hi;
 };
-__device__ __forceinline__ long long score_near(long long t) { return score_near(t, t).lo; }
+// As of both ends of an interval, by words: each row has its own, and 64 bits are compared by two instructions.
+__device__ __forceinline__ long long score_near(long long t) {
+  const int high = (int)(t >> 32);
+  const unsigned low = high < -1 || high > 0 ? 0 : (unsigned)t;
+  return (long long)((unsigned long long)(unsigned)min(max(high, -1), 1) << 32 | low);
+}
+__device__ __forceinline__ int score_int(long long t) {  // the nearest
+  const int high = (int)(t >> 32), low = (int)t;
+  return high == low >> 31 ? low : high < 0 ? SCORE_LEAST : SCORE_MOST;
+}
 template <int TIMES> __device__ __forceinline__ ScoreEnds score_end(long long t, int last) {
-  const ScoreBounds r = score_half<TIMES>(ScoreWide{t, t}, last);
-  return {r.lo, r.hi};
+  if (TIMES == 0) return {0, t >= 0 ? last : -1};
+  const long long share = score_share<TIMES == 0 ? 1 : TIMES>(t);
+  if (TIMES > 0) return {0, min(max(score_int(share), -1), last)};
+  return {min(max(score_int(-share), 0), last + 1), last};
 }
 __device__ __forceinline__ ScoreEnds score_both(ScoreEnds x, ScoreEnds y) { return {max(x.lo, y.lo), min(x.hi, y.hi)}; }
 __device__ __forceinline__ ScoreEnds score_either(ScoreEnds x, ScoreEnds y) {

@@ -33,12 +33,19 @@ struct BlockOfLine {
 __device__ __forceinline__ BlockOfLine block_of_line(const Params &p, const Sequence &sequence, int head, int row, int end,
                                                      const Range &range, int block$(l.runs and ", const RunTile &tile" or "")) {
   if (block < range.block_lo || block > range.block_hi) return {false, false, false};
-//| local from = l.runs and ", tile.from" or ""
-//| if pr.ends_in_part then
-  const int both = classes_of_rows(p, sequence, head, row, end, block$(from)), solved = both >> 2;
-  const int is = $(l.runs and "tile.of_run() ? tile.class_of(block) : " or "")both & 3;
+//| if pr.ends_in_part and l.runs then
+  int is, solved;
+  if (tile.of_run()) {
+    is = tile.class_of(block, range.key_hi), solved = solved_of_rows(p, sequence, head, row, end, tile.from + block * BC);
+  } else {
+    const int both = classes_of_rows(p, sequence, head, row, end, block);
+    is = both & 3, solved = both >> 2;
+  }
+//| elseif pr.ends_in_part then
+  const int both = classes_of_rows(p, sequence, head, row, end, block), solved = both >> 2;
+  const int is = both & 3;
 //| elseif l.runs then
-  const int is = tile.of_run() ? tile.class_of(block) : class_of_rows(p, sequence, head, row, end, block), solved = 2;
+  const int is = tile.of_run() ? tile.class_of(block, range.key_hi) : class_of_rows(p, sequence, head, row, end, block), solved = 2;
 //| else
   const int is = class_of_rows(p, sequence, head, row, end, block), solved = 2;
 //| end

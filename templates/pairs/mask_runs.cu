@@ -4,10 +4,10 @@
 struct RunTile {
   int row, upto, from, end;  // its rows, and its first key; the end of the run, or -1: rows and keys are those of any tile
   __device__ __forceinline__ bool of_run() const { return end >= 0; }
-  // What an equality is on a block of keys: 0 hides all pairs, 2 none, 1 maybe some.
-  __device__ __forceinline__ int class_of(int block) const {
+  // What an equality is on a block of keys, of those up to `last`, which other conditions leave: 0 hides all pairs, 2 none, 1 maybe some.
+  __device__ __forceinline__ int class_of(int block, int last) const {
     const int key = from + block * BC;
-    return key >= end ? 0 : key + BC <= end ? 2 : 1;
+    return key >= end ? 0 : min(key + BC - 1, last) < end ? 2 : 1;
   }
 };
 __device__ __forceinline__ int head_tiles(const Params &p) { return (p.sq + BR - 1) / BR; }

@@ -166,6 +166,12 @@ __device__ __forceinline__ int mask_class(const Params &p, const ScoreTile &t, i
 __device__ __forceinline__ int mask_classes(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1, int j0, int j1) {
 //|       print_lines(program.mask_classes())
 }
+//|       if l.runs then
+// The same of those that are solved alone.
+__device__ __forceinline__ int mask_solved(const Params &p, const ScoreTile &t, int h0, int h1, int i0, int i1, int j0, int j1) {
+//|         print_lines(program.mask_solved())
+}
+//|       end
 //|     end
 //|     if not has_score then return end
 // The score of the pair of a row's query and key + column, out of the product x, in units of $(pr.unit). CUT: the key may be past the last.

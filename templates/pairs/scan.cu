@@ -26,12 +26,19 @@ __device__ __forceinline__ int class_of_rows(const Params &p, const Sequence &se
 
 // What conditions of the program's mask that are not solved are on a block of keys and rows `from` to `end`: 0 hides all pairs, 2 none, 1 maybe
 // some; and 4 times that of those that are solved.
-//|     local of_from, first = l.runs and ", int first_key" or "", l.runs and "first_key + " or ""
-__device__ __forceinline__ int classes_of_rows(const Params &p, const Sequence &sequence, int head, int from, int end, int block$(of_from)) {
+__device__ __forceinline__ int classes_of_rows(const Params &p, const Sequence &sequence, int head, int from, int end, int block) {
   const ScoreTile t = score_tile(p, sequence, head);
-  const int most = max(sequence.sq() - 1, 0), key = $(first)block * BC, last_key = min(key + BC, t.sk) - 1;
+  const int most = max(sequence.sq() - 1, 0), key = block * BC, last_key = min(key + BC, t.sk) - 1;
   return mask_classes(p, t, head, $(pr.last_head("head")), min(query_of(p, from), most), min(query_of(p, end), most), key, last_key);
 }
+//|       if l.runs then
+// Of those that are solved, without tables of the others.
+__device__ __forceinline__ int solved_of_rows(const Params &p, const Sequence &sequence, int head, int from, int end, int key) {
+  const int most = max(sequence.sq() - 1, 0), last_key = min(key + BC, sequence.sk()) - 1;
+  return mask_solved(p, score_tile(p, sequence, head), head, $(pr.last_head("head")), min(query_of(p, from), most),
+                     min(query_of(p, end), most), key, last_key);
+}
+//|       end
 //|     end
 //|     if pr.masks then return end  -- what a kernel before finds is read, pairs/mask_lines.cu
 // The same with the edges of the launch's mask, which cut all blocks but those between full_lo and full_hi.

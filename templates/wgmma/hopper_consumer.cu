@@ -199,14 +199,15 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
 //| if pr.keeps_ends then
     const u32 ends = smem + SMEM_ENDS + (wg * 64 + warp_row + g) * 8;
+//|   local first = l.runs and ", tiles.from(smem)" or ""
 //|   if not l.ahead and not l.parts then
     auto find_ends = [&] {
-      int row = wg_row + warp_row + g;
+      int row = wg_row + warp_row;
       asm volatile("" : "+r"(row));  // found where this stands, while the first products are on their way
-      keep_ends(p, sequence, scored, row, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8$(l.runs and ", tiles.from(smem)" or ""));
+      keep_ends(p, sequence, scored, row, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8$(first));
     };
 //|   else
-    auto find_ends = [&] { keep_ends(p, sequence, scored, wg_row + warp_row + g, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8); };
+    auto find_ends = [&] { keep_ends(p, sequence, scored, wg_row + warp_row, smem + SMEM_ENDS + (wg * 64 + warp_row) * 8$(first)); };
 //|   end
 //|   if l.ahead then
     find_ends();

@@ -2,16 +2,24 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- the mask, between S and the row maxima ----
 // How many of the columns 8n and 8n + 1 lie below x, no more than 0 where x is: a thread holds these of a row.
+//| if pr.keeps_ends then  -- asked of four ends, between S and P
+__device__ __forceinline__ int columns_below(int x) { return (x >> 3) * 2 + min(x & 7, 2); }
+//| else
 __device__ __forceinline__ int columns_below(int x) { return x / 8 * 2 + min(x % 8, 2); }
+//| end
 // The lowest n bits, all or none where n is beyond.
+//| if pr.keeps_ends then
+__device__ __forceinline__ u32 bits_below(int n) { return __funnelshift_lc(~0u, 0u, (u32)max(n, 0)); }
+//| else
 __device__ __forceinline__ u32 bits_below(int n) { return n >= 32 ? ~0u : n > 0 ? (1u << n) - 1 : 0; }
+//| end
 
 //| if pr.keeps_ends then
 // Where what a tile's rows see begins and ends is found once, and where few other registers are in use.
-// row: this thread's first, of the sequence; to: of the warp's first.$(l.runs and " They are counted from key `first` on." or "")
+// row: the warp's first, of the sequence; to: of that row.$(l.runs and " They are counted from key `first` on." or "")
 //| local of_first = l.runs and ", int first" or ""
 __device__ __forceinline__ void keep_ends(const Params &p, const Sequence &sequence, const ScoreTile &scored, int row, u32 to$(of_first)) {
-  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const int lane = threadIdx.x % 32;
 //|   indented(2, pr.keep_ends, "to")
 }
 //| end

@@ -241,7 +241,11 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
     __syncwarp();
 #pragma unroll 1
     for (int n = 0; n < 16 * (DV / 8); n += 32) {
+//|     if p.dv % 16 ~= 0 then  -- the last of them are another warp's rows
+      const int i = min(n + lane, 16 * (DV / 8) - 1), r = warp_row + i / (DV / 8), block = i % (DV / 8);
+//|     else
       const int i = n + lane, r = warp_row + i / (DV / 8), block = i % (DV / 8);
+//|     end
       const int swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
       const uint4 x = load_shared_x4(tile + block * 8 / BOX * 64 * ROW + r * ROW + (block % (BOX / 8) ^ swizzle) * 16);
       if (i / (DV / 8) < own)
