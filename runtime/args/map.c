@@ -1,5 +1,6 @@
 /* map: a thread's table of encoded tensor maps, looked up by all that goes into one. */
 #include "map.h"
+#include "array_layout.h"
 #include "gen/error.h"
 #include "gen/pairs.h"
 #include "gen/problem.h"
@@ -217,11 +218,8 @@ bool fa_maps_joined(const fa_step *s, const fa_call *c)
 
 static bool array_fits(const fa_map *m, const fa_score_given *given)
 {
-    bool fits = given->address % TMA_UNIT == 0 && given->stride[m->rank - 1] == 1;
-    for (int i = 0; i < m->rank - 1; i++)
-        fits = fits && (given->extent[i] <= 1 || (i != m->row_index && given->stride[i] == 0) ||
-                        fa_map_stride_fits(given->stride[i] * ARRAY_BYTES));
-    return fits;
+    fa_eighths eighths;
+    return m->eighths ? fa_array_eighths(&eighths, m, given) : fa_array_aligned(m, given);
 }
 
 /* ---- rows of several heads as one ---- */
@@ -270,18 +268,38 @@ bool fa_maps_boxed(const fa_step *s, const fa_call *c)
     return all;
 }
 
-/* Innermost the last index, then that of rows, then the others in their order. One that all elements share has the length 1. */
+/* Of rows that begin anywhere. */
+static int eighth_dimensions(dimension all[RANK_MAX], uint64_t *base, const fa_map *m, const fa_score_given *given)
+{
+    fa_eighths of;
+    fa_array_eighths(&of, m, given);
+    *base = of.base;
+    all[0] = (dimension){ of.width, 1, m->cols };
+    all[1] = (dimension){ of.pieces, TMA_UNIT / ARRAY_BYTES, 1 };
+    all[2] = (dimension){ of.groups, of.step * GROUP, m->rows / GROUP };
+    return 3;
+}
+
+/* Innermost the columns, then the rows, then the other indices in their order. One that all elements share has the length 1. */
+static int array_dimensions(dimension all[RANK_MAX], const fa_map *m, const fa_score_given *given)
+{
+    int at = 2;
+    all[0] = (dimension){ given->extent[m->col_index], 1, m->cols };
+    all[1] = (dimension){ given->extent[m->row_index], given->stride[m->row_index], m->rows };
+    for (int i = 0; i < m->rank; i++)
+        if (i != m->row_index && i != m->col_index)
+            all[at++] = (dimension){ given->stride[i] ? given->extent[i] : 1, given->stride[i], 1 };
+    return at;
+}
+
 static void describe_array(recipe *r, const cu_driver *d, const fa_map *m, const fa_score_given *given)
 {
-    int last = m->rank - 1, at = 2;
-    dimension all[RANK_MAX] = { { given->extent[last], 1, m->cols },
-                                { given->extent[m->row_index], given->stride[m->row_index], m->rows } };
-    for (int i = 0; i < last; i++)
-        if (i != m->row_index)
-            all[at++] = (dimension){ given->stride[i] ? given->extent[i] : 1, given->stride[i], 1 };
+    dimension all[RANK_MAX];
+    uint64_t base = given->address;
+    int rank = m->eighths ? eighth_dimensions(all, &base, m, given) : array_dimensions(all, m, given);
     *r = (recipe){ .driver = d,
-                   .address = given->address,
-                   .rank = (uint16_t)at,
+                   .address = base,
+                   .rank = (uint16_t)rank,
                    .type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
                    .swizzle = (uint32_t)m->swizzle };
     encode_dimensions(r, all, ARRAY_BYTES, false);
@@ -378,6 +396,8 @@ fa_status fa_maps_encode(const CUtensorMap *at[FA_STEP_MAPS], const cu_driver *d
     for (int i = 0; i < s->n_maps; i++) {
         const fa_map *m = &s->map[i];
         const fa_score_given *array = m->array ? &c->values.score[m->array - 1] : NULL;
+        if (array && !c->values.boxed && !(c->problem.features & FA_FEATURE_SCORE_ANYWHERE))
+            return fa_fail(FA_INTERNAL, "launch: an array of the score program lies otherwise than the kernel's class has it");
         if (is_optional(m) && !c->values.boxed) { /* nothing is loaded by it */
             at[i] = i ? at[0] : &none;
             continue;

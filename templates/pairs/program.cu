@@ -350,7 +350,13 @@ $(x)$(of.at) = $(call);
 //|   end
 //|   -- Where a lane reads 16 bytes of a tile of 16-bit elements, and of the m-th 32 bytes of its row.
 //|   function pr.tile_from(tile, stage, row, n)
-//|     if tile.swizzled then
+//|     if tile.columns then
+const u32 line$(n) = lane % 8 * $(tile.region // 128) + lane / 16, own$(n) = $(row) % 64 / 8 + lane / 8 % 2;
+const u32 from$(n) = $(stage) + $(tile.at) + $(row) / 64 * $(tile.box) + line$(n) * 128;
+//|     elseif tile.eighths then
+const u32 line$(n) = lane % 8 * $(tile.region // 128) + $(row) / 8 + lane / 8 % 2;
+const u32 from$(n) = $(stage) + $(tile.at) + line$(n) * 128, turn$(n) = lane / 16 * 16 ^ line$(n) % 8 * 16;
+//|     elseif tile.swizzled then
 const u32 from$(n) = $(stage) + $(tile.at) + ($(row) + lane % 16) * $(tile.pitch), turn$(n) = lane / 16 * 16 ^ lane % 8 * 16;
 //|     else
 const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + lane %% 16) * %d + "):format(row, tile.pitch) or "")lane / 16 * 16;
@@ -358,6 +364,7 @@ const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + lane %
 //|   end
 //|   function pr.tile_at(tile, n)
 //|     if not tile.swizzled then return ("from%s + m * 32"):format(n) end
+//|     if tile.columns then return ("from%s + m * 256 + ((line%s + 2 * m) %% 8 ^ own%s) * 16"):format(n, n, n) end
 //|     return ("from%s + m / 4 * %d + (m %% 4 * 32 ^ turn%s)"):format(n, tile.box, n)
 //|   end
 //|   -- Where a thread reads a line.
