@@ -111,6 +111,9 @@ static const score_kernel mask_kernels[] = {
       "flash_fwd_wgmma:ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,sections=1,exp=8,"
        "br=64,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct",
         true, 0, 0, 150, 200, 0, 0 },
+    { "wgmma_seen", M_SEEN, "bf16,d=64" CAUSAL,
+      WGMMA("br=128,schedule=pingpong,bc=80,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"), true,
+      0, 0, 260, 300, 0, 0 },
     { "wgmma_seen_anywhere", M_SEEN, "bf16,d=64" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=80,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"), true,
       0, 0, 260, 300, 0, 0 },

@@ -136,6 +136,9 @@ static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64
         n += r < o->rank - 1 ? 0 : aligned ? -n & (half_words ? 7 : 15) : gap == 3 ? n % 2 : gap == 2 && half_words ? -n & 7 : gap;
         elements *= extent[r];
     }
+    int one = !plane || lies != SCORE_ANYWHERE ? -1 : (*state >> 22 & 3) == 0 ? plane->row_index : (*state >> 22 & 3) == 1 ? o->rank - 1 : -1;
+    if (one >= 0) /* rows, or keys, that are one */
+        v->stride[one] = 0, l->world.same[k] = 1u << one;
     int size = o->element == FA_SCORE_ELEMENT_U8                                           ? 1
                : o->element == FA_SCORE_ELEMENT_BF16 || o->element == FA_SCORE_ELEMENT_F16 ? 2
                : o->element == FA_SCORE_ELEMENT_I64                                        ? 8

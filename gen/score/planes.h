@@ -1,9 +1,8 @@
-/* planes: the arrays that forward kernels bring into shared memory in tiles, an element for each query and key of a block. */
+/* planes: the arrays that forward kernels may bring into shared memory in tiles, an element for each query and key of a block: where these
+ * lie is of their problem's class. Found in the program as it was read, so that what launches alone finds them, too. */
 #ifndef FA_GEN_SCORE_PLANES_H
 #define FA_GEN_SCORE_PLANES_H
 #include "ir.h"
-
-#define FA_SCORE_PLANES_MAX 3
 
 typedef struct fa_score_plane {
     int8_t operand, rank; /* its last index goes up by one with the key */
@@ -12,9 +11,9 @@ typedef struct fa_score_plane {
 
 typedef struct fa_score_planes {
     int32_t n;
-    fa_score_plane of[FA_SCORE_PLANES_MAX];
+    fa_score_plane of[FA_SCORE_OPERANDS_MAX];
 } fa_score_planes;
 
-/* Numbers of 16 bits that scores read, and the bytes that a mask reads. False: there is no memory. */
+/* Numbers of 16 bits that the score reads, or the bytes that the mask of a program without one reads. False: there is no memory. */
 bool fa_score_planes_of(fa_score_planes *out, const fa_score_ir *ir);
 #endif
