@@ -279,7 +279,7 @@ static const score_kernel score_kernels[] = {
     { "wgmma_halves", BIAS, "bf16,d=64" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=128,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=direct"),
       true, 0, 0, 200, 300, 0, 0 },
-    { "wgmma_staged_words", BIAS_F32, "bf16,d=64,mask=none", /* elements of 32 bits, at any word */
+    { "wgmma_staged_words_anywhere", BIAS_F32, "bf16,d=64,mask=none", /* elements of 32 bits, at any word */
       WGMMA("br=128,schedule=pingpong,bc=80,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=direct"),
       true, 0, 0, 250, 200, 0, 0 },
     { "wgmma_cluster_anywhere", BIAS, "bf16,d=64" CAUSAL,

@@ -1,5 +1,6 @@
 /* planes: lookups of the program, by what their indices are. Of those that kernel.h reads ahead, and staged.h in parts, none is left out. */
 #include "planes.h"
+#include "names.h"
 #include "print_cuda.h"
 #include "reach.h"
 #include "slope.h"
@@ -31,7 +32,8 @@ static void add(fa_score_planes *out, const fa_score_ir *ir, int operand, int ro
         if (out->of[i].operand == operand && out->of[i].row_index == row_index)
             return;
     if (out->n < FA_SCORE_OPERANDS_MAX)
-        out->of[out->n++] = (fa_score_plane){ (int8_t)operand, (int8_t)ir->operand[operand].rank, (int8_t)row_index };
+        out->of[out->n++] = (fa_score_plane){ (int8_t)operand, (int8_t)ir->operand[operand].rank, (int8_t)row_index,
+                                              (int8_t)fa_score_element_bytes(ir->operand[operand].element) };
 }
 
 static void look(fa_score_planes *out, fa_score_ir *ir, int node, bool score)
@@ -40,8 +42,8 @@ static void look(fa_score_planes *out, fa_score_ir *ir, int node, bool score)
     if (!fa_score_is_lookup_by_key(&a))
         return;
     fa_score_element element = ir->operand[a.operand].element;
-    bool half = element == FA_SCORE_ELEMENT_BF16 || element == FA_SCORE_ELEMENT_F16;
-    if (score && half && goes_up(ir, a.arg[a.n - 1], FA_SCORE_OF_J, FA_SCORE_J)) {
+    bool number = element == FA_SCORE_ELEMENT_F32 || element == FA_SCORE_ELEMENT_BF16 || element == FA_SCORE_ELEMENT_F16;
+    if (score && number && goes_up(ir, a.arg[a.n - 1], FA_SCORE_OF_J, FA_SCORE_J)) {
         int row_index = row_index_of(ir, &a);
         if (row_index >= 0)
             add(out, ir, a.operand, row_index);

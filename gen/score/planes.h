@@ -7,6 +7,7 @@
 typedef struct fa_score_plane {
     int8_t operand, rank; /* its last index goes up by one with the key */
     int8_t row_index;     /* which other one goes up by one with the query; -1: of bytes, of which rows are found one by one */
+    int8_t bytes;         /* of an element */
 } fa_score_plane;
 
 typedef struct fa_score_planes {
@@ -14,6 +15,6 @@ typedef struct fa_score_planes {
     fa_score_plane of[FA_SCORE_OPERANDS_MAX];
 } fa_score_planes;
 
-/* Numbers of 16 bits that the score reads, or the bytes that the mask of a program without one reads. False: there is no memory. */
+/* Numbers that the score reads, or the bytes that the mask of a program without one reads. False: there is no memory. */
 bool fa_score_planes_of(fa_score_planes *out, const fa_score_ir *ir);
 #endif

@@ -19,13 +19,18 @@ static bool side_by_side(const fa_score_given *given, int index)
     return given->extent[index] <= 1 || given->stride[index] == 1;
 }
 
-bool fa_array_aligned(const fa_map *m, const fa_score_given *given)
+static bool aligned_rows(const fa_map *m, const fa_score_given *given, int bytes)
 {
     bool fits = given->address % UNIT == 0 && side_by_side(given, m->col_index);
     for (int i = 0; i < m->rank; i++)
         fits = fits && (i == m->col_index || given->extent[i] <= 1 || (i != m->row_index && given->stride[i] == 0) ||
-                        fa_map_stride_fits(given->stride[i] * ELEMENT));
+                        fa_map_stride_fits(given->stride[i] * bytes));
     return fits;
+}
+
+bool fa_array_aligned(const fa_map *m, const fa_score_given *given)
+{
+    return aligned_rows(m, given, ELEMENT);
 }
 
 bool fa_array_eighths(fa_eighths *out, const fa_map *m, const fa_score_given *given)
@@ -73,9 +78,8 @@ int32_t fa_arrays_feature(const fa_score_planes *planes, const fa_score_given *g
         fa_eighths eighths;
         fa_map rows = { .rank = plane->rank, .row_index = plane->row_index, .col_index = plane->rank - 1 };
         fa_map turned = { .rank = plane->rank, .row_index = plane->rank - 1, .col_index = plane->row_index };
-        bool bytes = plane->row_index < 0;
-        aligned = aligned && (bytes ? bytes_aligned(plane, of) : fa_array_aligned(&rows, of));
-        columns = columns && !bytes && of->extent[turned.col_index] > 1 && of->stride[turned.col_index] == 1 &&
+        aligned = aligned && (plane->bytes == 1 ? bytes_aligned(plane, of) : aligned_rows(&rows, of, plane->bytes));
+        columns = columns && plane->bytes == ELEMENT && of->extent[turned.col_index] > 1 && of->stride[turned.col_index] == 1 &&
                   of->stride[turned.row_index] != 1 && fa_array_eighths(&eighths, &turned, of);
     }
     return aligned ? 0 : columns ? FA_FEATURE_SCORE_COLUMNS : FA_FEATURE_SCORE_ANYWHERE;

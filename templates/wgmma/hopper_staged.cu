@@ -111,7 +111,7 @@ __device__ __forceinline__ T opaque(T x) {
   return x;
 }
 //| local by_words = false  -- tiles whose rows may begin at any word
-//| for _, tile in ipairs(copied) do by_words = by_words or tile.of.by_row end
+//| for _, tile in ipairs(copied) do by_words = by_words or tile.of.by_row and (p.has_score_anywhere or not tile.of.row_index) end
 //| if by_words then
 // A word, of which `bytes` are read and the others are zeros.
 __device__ __forceinline__ void cp_async_word(u32 to, size_t from) {
@@ -128,7 +128,8 @@ __device__ __forceinline__ void cp_async_word(u32 to, size_t from, int bytes) {
 //|   local abreast = math.min(chunks & -chunks, 32)  -- lanes to a row
 //|   local stride = ("p.score%d_stride[%d]"):format(of.operand, of.rank - 1)
 //|   local step = of.row_index and ("p.score%d_stride[%d]"):format(of.operand, of.row_index)
-//|   if of.by_row then
+//|   local whole = of.by_row and of.row_index and not p.has_score_anywhere  -- rows begin at multiples of 16 bytes
+//|   if of.by_row and not whole then
 //|     local row_bytes = c.bc * size
 //|     local words = row_bytes // 4
 //|     local words_abreast = math.min(words & -words, of.wide and 32 or 16)  -- of 16 bits so that a lane's rows are an even number apart
@@ -264,7 +265,9 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
 //|   end
   // 16 bytes by 16 bytes where elements lie side by side, aligned.
   const $(type) *const first = (const $(type) *)score_ahead$(of.node)(p, scored, scored.h, row) + key;
-//|   if of.by_row and step then
+//|   if whole then
+  {
+//|   elseif of.by_row and step then
   const bool aligned = $(stride) == 1 && ((size_t)first | (size_t)step * $(size)) % 16 == 0;
 //|   elseif of.by_row then
   bool aligned = $(stride) == 1;
@@ -273,7 +276,9 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
 //|   else
   const bool aligned = $(stride) == 1 && (size_t)first % 16 == 0;
 //|   end
+//|   if not whole then
   if (aligned) {
+//|   end
 //|   if of.by_row then
     const int own = lane % $(abreast) * $(16 // size), r = lane / $(abreast);
     to += r * $(tile.pitch) + own * $(size);
@@ -308,11 +313,17 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
       cp_async_part(to + i * 16, first + i * $(16 // size), min(max(scored.sk - key - i * $(16 // size), 0) * $(size), 16));
 //|     end
 //|   end
+//|   if not whole then
     return;
+//|   end
   }
+//|   if not whole then
   ScoreTile here = scored;
   here.b = opaque(here.b), here.h = opaque(here.h), here.sq = opaque(p.sq), here.sk = opaque(p.sk);
-//|   if of.by_row then
+//|   end
+//|   if whole then
+}
+//|   elseif of.by_row then
   stage_words$(of.node)(p, here, to, row, key, lane);
 }
 //|   else
