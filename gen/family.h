@@ -7,7 +7,7 @@
 #include "space.h"
 #include "template.h"
 
-#define FA_CONSTRAINTS_MAX 29
+#define FA_CONSTRAINTS_MAX 28
 #define FA_VALUES_MAX 1024  /* of a tunable */
 #define FA_THREADS_MAX 1024 /* of a block */
 #define FA_MOVES_MAX 16

@@ -24,7 +24,6 @@ typedef struct fa_map {
     int32_t rank;       /* indices that it has */
     int32_t row_index;  /* which of them counts rows */
     int32_t col_index;  /* which counts columns: they lie side by side */
-    int32_t eighths;    /* 1: of an array whose rows begin anywhere. A box has every eighth row, so that all begin alike within 16 bytes */
 } fa_map;
 
 /* One kernel of a source. Its parameters are (Params, map 0, map 1, ...). The grid is one-dimensional:

@@ -64,7 +64,6 @@ static void read_array(lua_State *L, const fa_lua_args *fr, const fa_family *f, 
                    of, m->array - 1);
     m->rank = o->rank;
     m->col_index = fa_family_integer(L, f, of, "col_index", m->rank - 1);
-    m->eighths = fa_family_integer(L, f, of, "eighths", 0);
     if (m->row_index >= m->rank || m->col_index >= m->rank || m->row_index == m->col_index)
         luaL_error(L, "templates/%s: row_index of %s is %d and col_index is %d; accepted: two indices, up to %d", f->file, of, m->row_index,
                    m->col_index, m->rank - 1);

@@ -126,7 +126,7 @@ static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64
     if (aligned)
         n = 1, lead = 0;
     if (turned >= 0) /* queries side by side */
-        v->extent[turned] = (int32_t)extent[turned], v->stride[turned] = 1, n = extent[turned] + gap, elements = extent[turned];
+        v->extent[turned] = (int32_t)extent[turned], v->stride[turned] = 1, n = (extent[turned] + 7) / 8 * 8, elements = extent[turned], lead = gap = 0;
     for (int r = o->rank - 1; r >= 0; r--) {
         if (r == turned)
             continue;

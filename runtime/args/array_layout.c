@@ -4,15 +4,6 @@
 
 #define ELEMENT 2 /* bytes of those that maps are of */
 #define UNIT 16
-#define PIECE (UNIT / ELEMENT)
-#define GROUP 8 /* rows */
-#define PIECES_MOST (INT32_MAX - 64)
-
-static int64_t round_up(int64_t x)
-{
-    return (x + PIECE - 1) / PIECE * PIECE;
-}
-
 /* Elements of an index that goes on lie side by side. */
 static bool side_by_side(const fa_score_given *given, int index)
 {
@@ -33,33 +24,6 @@ bool fa_array_aligned(const fa_map *m, const fa_score_given *given)
     return aligned_rows(m, given, ELEMENT);
 }
 
-bool fa_array_eighths(fa_eighths *out, const fa_map *m, const fa_score_given *given)
-{
-    int64_t rows = given->extent[m->row_index], step = rows > 1 ? given->stride[m->row_index] : 0;
-    int64_t before = (GROUP - rows % GROUP) % GROUP; /* rows of the first group that are none */
-    if (!side_by_side(given, m->col_index) || step < 0 || (rows > 1 && step == 0) || !fa_map_stride_fits((step + !step) * GROUP * ELEMENT))
-        return false;
-    int64_t columns = given->extent[m->col_index], width = round_up(columns) + 2 * PIECE, ahead = round_up(before * step) + 4 * PIECE;
-    int64_t last = (int64_t)(given->address % UNIT / ELEMENT) + columns; /* where the last row ends */
-    for (int i = 0; i < m->rank; i++) {
-        int64_t reach;
-        if (given->extent[i] <= 1 || i == m->col_index)
-            continue;
-        if (given->stride[i] < 0 || __builtin_mul_overflow(given->stride[i], given->extent[i] - 1, &reach) ||
-            __builtin_add_overflow(last, reach, &last))
-            return false;
-    }
-    uint64_t low = given->address / UNIT * UNIT;
-    if (last / PIECE > PIECES_MOST || (uint64_t)ahead * ELEMENT >= low)
-        return false;
-    *out = (fa_eighths){ .base = low - (uint64_t)ahead * ELEMENT,
-                         .width = width - (round_up(last) - last),
-                         .pieces = (last + (GROUP - 1) * step + ahead + width) / PIECE + 2,
-                         .groups = (rows + before) / GROUP,
-                         .step = step };
-    return out->pieces <= PIECES_MOST;
-}
-
 /* Of bytes each row is found by itself. */
 static bool bytes_aligned(const fa_score_plane *plane, const fa_score_given *given)
 {
@@ -75,12 +39,11 @@ int32_t fa_arrays_feature(const fa_score_planes *planes, const fa_score_given *g
     for (int i = 0; i < planes->n; i++) {
         const fa_score_plane *plane = &planes->of[i];
         const fa_score_given *of = &given[plane->operand];
-        fa_eighths eighths;
         fa_map rows = { .rank = plane->rank, .row_index = plane->row_index, .col_index = plane->rank - 1 };
         fa_map turned = { .rank = plane->rank, .row_index = plane->rank - 1, .col_index = plane->row_index };
         aligned = aligned && (plane->bytes == 1 ? bytes_aligned(plane, of) : aligned_rows(&rows, of, plane->bytes));
         columns = columns && plane->bytes == ELEMENT && of->extent[turned.col_index] > 1 && of->stride[turned.col_index] == 1 &&
-                  of->stride[turned.row_index] != 1 && fa_array_eighths(&eighths, &turned, of);
+                  of->stride[turned.row_index] != 1 && fa_array_aligned(&turned, of);
     }
     return aligned ? 0 : columns ? FA_FEATURE_SCORE_COLUMNS : FA_FEATURE_SCORE_ANYWHERE;
 }

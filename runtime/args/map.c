@@ -216,12 +216,6 @@ bool fa_maps_joined(const fa_step *s, const fa_call *c)
 
 #define ARRAY_BYTES 2 /* of an element */
 
-static bool array_fits(const fa_map *m, const fa_score_given *given)
-{
-    fa_eighths eighths;
-    return m->eighths ? fa_array_eighths(&eighths, m, given) : fa_array_aligned(m, given);
-}
-
 /* ---- rows of several heads as one ---- */
 
 static bool together_fits(const fa_map *m, const fa_call *c)
@@ -261,45 +255,25 @@ bool fa_maps_boxed(const fa_step *s, const fa_call *c)
     for (int i = 0; i < s->n_maps; i++) {
         const fa_map *m = &s->map[i];
         if (m->array)
-            all = all && array_fits(m, &c->values.score[m->array - 1]);
+            all = all && fa_array_aligned(m, &c->values.score[m->array - 1]);
         else if (m->together)
             all = all && together_fits(m, c);
     }
     return all;
 }
 
-/* Of rows that begin anywhere. */
-static int eighth_dimensions(dimension all[RANK_MAX], uint64_t *base, const fa_map *m, const fa_score_given *given)
-{
-    fa_eighths of;
-    fa_array_eighths(&of, m, given);
-    *base = of.base;
-    all[0] = (dimension){ of.width, 1, m->cols };
-    all[1] = (dimension){ of.pieces, TMA_UNIT / ARRAY_BYTES, 1 };
-    all[2] = (dimension){ of.groups, of.step * GROUP, m->rows / GROUP };
-    return 3;
-}
-
 /* Innermost the columns, then the rows, then the other indices in their order. One that all elements share has the length 1. */
-static int array_dimensions(dimension all[RANK_MAX], const fa_map *m, const fa_score_given *given)
+static void describe_array(recipe *r, const cu_driver *d, const fa_map *m, const fa_score_given *given)
 {
     int at = 2;
-    all[0] = (dimension){ given->extent[m->col_index], 1, m->cols };
-    all[1] = (dimension){ given->extent[m->row_index], given->stride[m->row_index], m->rows };
+    dimension all[RANK_MAX] = { { given->extent[m->col_index], 1, m->cols },
+                                { given->extent[m->row_index], given->stride[m->row_index], m->rows } };
     for (int i = 0; i < m->rank; i++)
         if (i != m->row_index && i != m->col_index)
             all[at++] = (dimension){ given->stride[i] ? given->extent[i] : 1, given->stride[i], 1 };
-    return at;
-}
-
-static void describe_array(recipe *r, const cu_driver *d, const fa_map *m, const fa_score_given *given)
-{
-    dimension all[RANK_MAX];
-    uint64_t base = given->address;
-    int rank = m->eighths ? eighth_dimensions(all, &base, m, given) : array_dimensions(all, m, given);
     *r = (recipe){ .driver = d,
-                   .address = base,
-                   .rank = (uint16_t)rank,
+                   .address = given->address,
+                   .rank = (uint16_t)at,
                    .type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
                    .swizzle = (uint32_t)m->swizzle };
     encode_dimensions(r, all, ARRAY_BYTES, false);

@@ -28,8 +28,7 @@
     X(array, 0, FA_SCORE_OPERANDS_MAX) \
     X(rank, 0, 4)                     \
     X(row_index, 0, 3)                \
-    X(col_index, 0, 3)                \
-    X(eighths, 0, 1)
+    X(col_index, 0, 3)
 
 #define COUNT(...) +1
 #define OF(type, member) sizeof(((type *)0)->member)

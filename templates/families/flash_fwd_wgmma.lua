@@ -182,10 +182,6 @@ return masked {
       end
       return true
     end, upto = "feeder" },
-    { "boxes", function(p, c)
-      if not p.has_score_anywhere or c.bc % 64 == 0 or c.pack or not staged.has_boxes(p) then return true end
-      return false, "rows of an array that begin anywhere come in boxes of 64 keys"
-    end, upto = "bc" },
     { "accumulators", accumulators(false), upto = "bc", about = "registers" },
     { "operands", function(p, c, a)
       if c.br <= 128 and c.ctas == 1 then return true end -- 168 and more, for 256 columns
@@ -396,7 +392,7 @@ return masked {
       .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
       .. (p.has_pages and l.joined and "joined " or "")
       .. (l.masks and "mask_lines " or "") .. (l.runs and "mask_tiles mask_runs " or "") .. (l.ordered and "workspace mask_order " or "")
-      .. (l.staged and #l.staged.maps > 0 and p.has_score_anywhere and "boxed " or "")
+
   end,
 
   -- What one block of B_r x B_c scores costs. How the numbers were fitted: docs/performance.md, "The model". Where timings differed by less

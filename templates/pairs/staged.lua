@@ -18,7 +18,8 @@ function staged.wanted(p)
   return p.score and p.score.has_score and not p.score.has_mask and not p.has_lengths and (#p.score.arrays > 0 or p.score.of_distance) and true or false
 end
 
--- Whether TMA brings a block of an array, by a map of it: rows that lie apart in memory by one stride, of elements of 16 bits.
+-- Whether TMA brings a block of an array, by a map of it, where its rows begin at multiples of 16 bytes, or its queries lie side by side:
+-- rows that lie apart in memory by one stride, of elements of 16 bits.
 local function boxed(of) return of.by_row and of.row_index and not of.wide or nil end
 
 -- Whether all that comes are boxes of rows, of which each block of a cluster has its own.
@@ -27,15 +28,6 @@ function staged.by_rows(p)
     if of.diagonal or not boxed(of) then return false end
   end
   return not p.score.of_distance
-end
-
--- Whether some come in boxes.
-function staged.has_boxes(p)
-  if not staged.wanted(p) then return false end
-  for _, of in ipairs(p.score.arrays) do
-    if not of.diagonal and boxed(of) then return true end
-  end
-  return false
 end
 
 -- How many blocks of keys may share a stage, a power of 2.
@@ -65,23 +57,14 @@ function staged.places(p, c, stages, group)
       l.bytes = l.bytes + 2 * l.copy
     else
       local row = c.bc * (of.wide and 4 or 2)
-      local tile = { of = of, node = of.node, rows = of.by_row and c.br or 1, boxed = boxed(of) }
-      tile.columns = tile.boxed and p.has_score_columns or nil
-      tile.eighths = tile.columns or tile.boxed and p.has_score_anywhere or nil
-      tile.swizzled = tile.boxed and (tile.eighths or row % SWIZZLE == 0)
+      local tile = { of = of, node = of.node, rows = of.by_row and c.br or 1 }
+      tile.columns = boxed(of) and p.has_score_columns or nil
+      tile.shifted = boxed(of) and p.has_score_anywhere or nil
+      tile.boxed = boxed(of) and not tile.shifted or nil
+      tile.swizzled = tile.boxed and (tile.columns or row % SWIZZLE == 0)
       tile.pitch = tile.swizzled and SWIZZLE or of.by_row and row + (of.wide and 2 * PAD or PAD) or 0
       tile.bytes = tile.swizzled and c.br * row or of.by_row and c.br * tile.pitch or row
-      tile.box = c.br * tile.pitch
-      tile.loaded = tile.bytes
-      if tile.eighths then
-        -- Boxes are 64 columns wide, in eight regions, each of every eighth line. Regions are an odd number of rows of 128 bytes apart, so
-        -- that eight lines that follow each other lie in different banks.
-        local lines, columns = c.br, c.bc
-        if tile.columns then lines, columns = columns, lines end
-        tile.region = (lines // 8 + 1 | 1) * SWIZZLE
-        tile.box = 8 * tile.region
-        tile.bytes, tile.loaded = columns * 2 // SWIZZLE * tile.box, lines * columns * 2
-      end
+      tile.box = (tile.columns and c.bc or c.br) * tile.pitch -- bytes of one
       if tile.swizzled then align, l.bytes = PATTERN, (l.bytes + PATTERN - 1) // PATTERN * PATTERN end
       tile.at = l.bytes
       l.bytes = l.bytes + tile.bytes
@@ -90,7 +73,7 @@ function staged.places(p, c, stages, group)
         local row_index, col_index = of.row_index, of.rank - 1
         if tile.columns then row_index, col_index = col_index, row_index end
         l.maps[#l.maps + 1] = { array = of.operand, row_index = row_index, col_index = col_index, cols = tile.pitch // 2,
-          rows = tile.columns and c.bc or c.br, swizzle = tile.swizzled and SWIZZLE or 0, eighths = tile.eighths and 1 or 0 }
+          rows = tile.columns and c.bc or c.br, swizzle = tile.swizzled and SWIZZLE or 0 }
       end
     end
   end

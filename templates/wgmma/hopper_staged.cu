@@ -3,6 +3,8 @@
 //| local program = p.score
 //| local copied = {}  -- what no box brings
 //| for _, tile in ipairs(l.staged.tiles) do if not tile.boxed then copied[#copied + 1] = tile end end
+//| local shifted = false
+//| for _, tile in ipairs(copied) do shifted = shifted or tile.shifted end
 //| local shared = c.cluster > 1  -- blocks of a cluster have rows of their own
 //| local rows, first_row = shared and "BR / CLUSTER" or "BR", shared and "where.row + row_in_tile(0)" or "where.row"
 // ---- arrays of the score program that go with the key: a warp of the producer brings those of a block of keys, beside K and V ----
@@ -61,13 +63,13 @@ __device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
 //| if l.held then
 //|   local tile = l.staged.tiles[1]
 // What a thread adds to its products of a block, two keys to a word.
-__device__ __forceinline__ void hold_tile(u32 (&held)[NS / 2], u32 stage, int wg) {
+__device__ __forceinline__ void hold_tile(u32 (&held)[NS / 2], u32 stage, int wg$(tile.shifted and ", const u32 (&shift)[2]" or "")) {
   const int lane = threadIdx.x % 32, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
 //|   indented(2, pr.tile_from, tile, "stage", "tile_row", "")
 #pragma unroll
   for (int m = 0; m < NS / 8; m++) {
     u32 v[4];
-    ldmatrix_x4(v, $(pr.tile_at(tile, "")));
+//|   indented(4, pr.tile_read, tile, "")
 #pragma unroll
     for (int i = 0; i < 4; i++) held[4 * m + i] = v[i];
   }
@@ -121,7 +123,11 @@ __device__ __forceinline__ void cp_async_word(u32 to, size_t from, int bytes) {
   asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 //| end
+//| if shifted then
+//|   include "wgmma/hopper_shifted.cu"
+//| end
 //| for _, tile in ipairs(copied) do
+//|   if not tile.shifted then
 //|   local of = tile.of
 //|   local size, type = of.wide and 4 or 2, of.wide and "float" or "u16"
 //|   local chunks = c.bc * size // 16
@@ -336,6 +342,7 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
     if (32 * i + lane < BC) store_shared(to + (32 * i + lane) * $(size), $(of.wide and "(u32)__float_as_int(x[i])" or "x[i]"));
 }
 //|   end
+//|   end
 //| end
 //| for _, line in ipairs(l.staged.lines) do
 //|   local of = line.of
@@ -427,41 +434,20 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
       mbarrier_wait(score_empty(smem, at), turn / STAGES_SCORE ^ 1);
       const u32 stage = smem + SMEM_SCORE + at * SCORE_STAGE;
 //| -- Where boxes are all, they leave first, so that nothing of them is held while elements are copied.
-//| local held_by_maps = p.has_score_anywhere and "p.boxed" or nil  -- whether all have maps; else they have
 //| local function load_boxes()
-//|   local bytes, of_lanes, of_lane = 0, {}, {}
-//|   for _, tile in ipairs(boxes) do
-//|     bytes = bytes + tile.loaded
-//|     local call = ("load_tile%d(p, map%d, scored, stage + %d, score_full(smem, at), %s, block * BC"):format(tile.node, tile.node, tile.at, first_row)
-//|     if tile.eighths then of_lanes[#of_lanes + 1] = call .. ", threadIdx.x % 32);" else of_lane[#of_lane + 1] = call .. ");" end
-//|   end
-//|   if held_by_maps then
-      if (!$(held_by_maps)) {
-//|     for _, tile in ipairs(boxes) do
-        stage_apart$(tile.node)(p, scored, stage + $(tile.at), $(first_row), block * BC, threadIdx.x % 32);
-//|     end
-        __syncwarp();
-      }
-//|   end
-      if ($(held_by_maps and held_by_maps .. " && " or "")threadIdx.x % 32 == 0) {
+//|   local bytes = 0
+//|   for _, tile in ipairs(boxes) do bytes = bytes + tile.bytes end
+      if (threadIdx.x % 32 == 0) {
         mbarrier_expect(score_full(smem, at), $(bytes));
-//|   for _, call in ipairs(of_lane) do
-        $(call)
+//|   for _, tile in ipairs(boxes) do
+        load_tile$(tile.node)(p, map$(tile.node), scored, stage + $(tile.at), score_full(smem, at), $(first_row), block * BC);
 //|   end
       }
-//|   if #of_lanes > 0 then
-      __syncwarp();
-      if ($(held_by_maps and held_by_maps .. " && " or "")threadIdx.x % 32 < 8) {
-//|     for _, call in ipairs(of_lanes) do
-        $(call)
-//|     end
-      }
-//|   end
 //| end
 //| local boxes_alone = #boxes > 0 and #copied == 0 and #l.staged.lines == 0
 //| if boxes_alone then load_boxes() end
 //| for _, tile in ipairs(copied) do
-      stage_tile$(tile.node)(p, scored, stage + $(tile.at), $(first_row), block * BC,
+      stage_$(tile.shifted and "shifted" or "tile")$(tile.node)(p, scored, stage + $(tile.at), $(first_row), block * BC,
                                                                      opaque((int)threadIdx.x) % 32);
 //| end
 //| -- What a line has of the rows of a tile beyond its own `keys`, from the stage before.
@@ -546,8 +532,6 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
 //| if #boxes > 0 and not boxes_alone then load_boxes() end
 //| if #boxes == 0 then
       if (threadIdx.x % 32 == 0) mbarrier_arrive(score_full(smem, at));
-//| elseif held_by_maps then
-      if (!$(held_by_maps) && threadIdx.x % 32 == 0) mbarrier_arrive(score_full(smem, at));
 //| end
       walked = walked / 8 * 8 + (turn + 1) % (2 * STAGES_SCORE);
     }
