@@ -113,7 +113,7 @@ static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64
     int gap = (int)score_below(state, 4); /* 3: so that rows begin at even elements */
     bool half_words = o->element == FA_SCORE_ELEMENT_BF16 || o->element == FA_SCORE_ELEMENT_F16;
     int lead = half_words && (gap == 1 || (gap == 3 && *state >> 20 & 1)) ? 2 : 0; /* bytes before the first element */
-    if (o->type == FA_SCORE_F32 && (half_words ? gap == 0 && *state >> 21 & 1 : gap == 2))
+    if (o->type == FA_SCORE_F32 && (half_words ? gap == 0 && (*state >> 21 & 1 || score_lies(l->kernel) == SCORE_ANYWHERE) : gap == 2))
         n = 3; /* keys that lie apart */
     if (o->element == FA_SCORE_ELEMENT_U8) {
         lead = gap == 2 ? 3 : 0;
@@ -125,8 +125,12 @@ static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64
     bool aligned = plane && lies == SCORE_ALIGNED;
     if (aligned)
         n = 1, lead = 0;
-    if (turned >= 0) /* queries side by side */
-        v->extent[turned] = (int32_t)extent[turned], v->stride[turned] = 1, n = (extent[turned] + 7) / 8 * 8, elements = extent[turned], lead = gap = 0;
+    if (plane && lies == SCORE_ANYWHERE && half_words && gap == 2)
+        gap = 1, lead = 2;
+    if (turned >= 0) { /* queries side by side */
+        v->extent[turned] = (int32_t)extent[turned], v->stride[turned] = 1;
+        n = (extent[turned] + 7) / 8 * 8, elements = extent[turned], lead = gap = 0;
+    }
     for (int r = o->rank - 1; r >= 0; r--) {
         if (r == turned)
             continue;
@@ -136,7 +140,8 @@ static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64
         n += r < o->rank - 1 ? 0 : aligned ? -n & (half_words ? 7 : o->element == FA_SCORE_ELEMENT_U8 ? 15 : 3) : gap == 3 ? n % 2 : gap == 2 && half_words ? -n & 7 : gap;
         elements *= extent[r];
     }
-    int one = !plane || lies != SCORE_ANYWHERE ? -1 : (*state >> 22 & 3) == 0 ? plane->row_index : (*state >> 22 & 3) == 1 ? o->rank - 1 : -1;
+    int draw = (int)(*state >> 22 & 3);
+    int one = !plane || lies != SCORE_ANYWHERE ? -1 : draw == 0 ? plane->row_index : draw == 1 ? o->rank - 1 : -1;
     if (one >= 0) /* rows, or keys, that are one */
         v->stride[one] = 0, l->world.same[k] = 1u << one;
     int size = o->element == FA_SCORE_ELEMENT_U8                                           ? 1
