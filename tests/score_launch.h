@@ -137,7 +137,13 @@ static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64
         v->extent[r] = (int32_t)extent[r];
         v->stride[r] = n;
         n *= bits && r == o->rank - 1 ? (extent[r] + 31) / 32 : extent[r];
-        n += r < o->rank - 1 ? 0 : aligned ? -n & (half_words ? 7 : o->element == FA_SCORE_ELEMENT_U8 ? 15 : 3) : gap == 3 ? n % 2 : gap == 2 && half_words ? -n & 7 : gap;
+        n += r < o->rank - 1          ? 0
+             : aligned                ? -n & (half_words                          ? 7
+                                              : o->element == FA_SCORE_ELEMENT_U8 ? 15
+                                                                                  : 3)
+             : gap == 3               ? n % 2
+             : gap == 2 && half_words ? -n & 7
+                                      : gap;
         elements *= extent[r];
     }
     int draw = (int)(*state >> 22 & 3);

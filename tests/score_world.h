@@ -14,7 +14,7 @@ typedef struct score_world {
     int bumped; /* operand of which one element has `bump` added; -1: none */
     int64_t at[FA_SCORE_RANK_MAX];
     double bump;
-    double spread; /* of numbers with fractions: -2 to 2, times it; 0: 1 */
+    double spread;                        /* of numbers with fractions: -2 to 2, times it; 0: 1 */
     uint32_t same[FA_SCORE_OPERANDS_MAX]; /* bits of indices that make no difference */
 } score_world;
 

@@ -266,7 +266,8 @@ Test(verify_scores, rows_that_cannot_be_copied_are_told)
         { ROWS + 4, 1, 0, "\nlayout     x: rows begin at multiples of 8 bytes; fastest: 16\n" },
         { ROWS, 1, 2, "\nlayout     x: rows begin at multiples of 2 bytes; fastest: 16\n" },
         { 1, ROWS, 0, NULL },
-        { 1, ROWS + 1, 0, "\nlayout     x: keys are 1025 elements apart, so that each is read by itself; fastest: 1, or queries side by side" },
+        { 1, ROWS + 1, 0,
+          "\nlayout     x: keys are 1025 elements apart, so that each is read by itself; fastest: 1, or queries side by side" },
     };
     fa_context *ctx = test_hopper_context(NULL, "", 132);
     fa_args a = FA_ARGS_INIT;

@@ -1,4 +1,5 @@
-/* planes: lookups of the program, by what their indices are. Of those that kernel.h reads ahead, and staged.h in parts, none is left out. */
+/* planes: lookups of the program, by what their indices are. Of those that kernel.h reads ahead, and staged.h in parts, none is left out.
+ */
 #include "planes.h"
 #include "names.h"
 #include "print_cuda.h"

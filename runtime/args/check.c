@@ -519,7 +519,9 @@ fa_status fa_problem_of(const fa_args *args, fa_problem *out)
 bool fa_check_may_lack(const fa_problem *p)
 {
     bool wide = (p->d > FA_HEAD_DIM_USUAL || p->dv > FA_HEAD_DIM_USUAL) && p->dtype != FA_F32; /* whose fp32 has one family */
-    return p->op == FA_FORWARD && !p->kv_dtype && !(p->features & ~(FA_FEATURE_LSE_STRIDES | FA_FEATURE_SCORE | FA_FEATURE_V_IN_K | FA_FEATURE_SCORE_ANYWHERE | FA_FEATURE_SCORE_COLUMNS)) &&
+    return p->op == FA_FORWARD && !p->kv_dtype &&
+           !(p->features &
+             ~(FA_FEATURE_LSE_STRIDES | FA_FEATURE_SCORE | FA_FEATURE_V_IN_K | FA_FEATURE_SCORE_ANYWHERE | FA_FEATURE_SCORE_COLUMNS)) &&
            (wide || (p->d <= FA_HEAD_DIM_USUAL && p->dv <= FA_HEAD_DIM_USUAL && (fa_problem_few_rows(p) || fa_problem_splits(p))));
 }
 

@@ -1,4 +1,4 @@
-//| needs "c.cluster l.one_text? l.staged"
+//| needs "c.bc l.one_text? l.staged"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local boxes = {}
 //| for _, tile in ipairs(l.staged.tiles) do if tile.boxed then boxes[#boxes + 1] = tile end end

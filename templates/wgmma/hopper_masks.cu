@@ -76,8 +76,8 @@ __device__ __forceinline__ void stage_elements(const Params &p, const ScoreTile 
 //|   else
 //|     local anywhere = p.has_score_anywhere
 //|     if anywhere then
-// Bytes of a warpgroup's 64 rows and BC keys from `key` on, to `to`. A row that begins in the middle of 16 bytes comes from there on, and who
-// reads it looks as much further on (pairs/mask_stage.cu). Past the last key they are whatever they are.
+// Bytes of a warpgroup's 64 rows and BC keys from `key` on, to `to`. A row that begins in the middle of 16 bytes comes from their begin
+// on, and who reads it looks as much further on (pairs/mask_stage.cu). Past the last key they are whatever they are.
 //|     else
 // Bytes of a warpgroup's 64 rows and BC keys from `key` on, to `to`. Past the last key they are whatever they are.
 //|     end

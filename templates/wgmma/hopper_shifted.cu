@@ -1,11 +1,12 @@
-//| needs "c.bc c.cluster l.one_text? l.staged"
+//| needs "c.bc c.cluster l.staged"
 //| local rows = c.cluster > 1 and "BR / CLUSTER" or "BR"
 // ---- arrays of the score program by query and key, of 16 bits, whose rows begin anywhere ----
 // A row comes from the 16 bytes on in which it begins, and who reads it looks as much further on.
 //| for _, tile in ipairs(l.staged.tiles) do
 //|   if tile.shifted then
 //|     local of, node, chunks = tile.of, tile.node, c.bc // 8
-//|     local apart, step = ("p.score%d_stride[%d]"):format(of.operand, of.rank - 1), ("p.score%d_stride[%d]"):format(of.operand, of.row_index)
+//|     local function stride(index) return ("p.score%d_stride[%d]"):format(of.operand, index) end
+//|     local apart, step = stride(of.rank - 1), stride(of.row_index)
 //|     local abreast = math.min(chunks & -chunks, 32)  -- lanes to a row
 //|     local together = 32 // abreast  -- rows
 // By how many elements, of a row's first key; blocks of keys are whole multiples of 16 bytes.
@@ -23,7 +24,8 @@ __device__ __forceinline__ void stage_shifted$(node)(const Params &p, const Scor
     for (int i = 0; i < $(rows); i += $(together), from += $(step) * $(2 * together))
 #pragma unroll
       for (int n = 0; n < $(chunks // abreast); n++)
-        cp_async_whole(to + (i + r) * $(tile.pitch) + own + n * $(abreast * 16), (const void *)((from & ~(size_t)15) + own + n * $(abreast * 16)));
+        cp_async_whole(to + (i + r) * $(tile.pitch) + own + n * $(abreast * 16),
+                       (const void *)((from & ~(size_t)15) + own + n * $(abreast * 16)));
 #pragma unroll 1
     for (int i = lane; i < $(rows); i += 32, tail += $(step) * 64)
       cp_async_whole(to + i * $(tile.pitch) + BC * 2, (const void *)((tail & ~(size_t)15) + BC * 2));

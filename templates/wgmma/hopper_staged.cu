@@ -1,4 +1,4 @@
-//| needs "c.bc c.cluster l.begins? l.cuts? l.held? l.one_text? l.persistent l.reads_twice? l.staged"
+//| needs "c.bc c.cluster l.begins? l.cuts? l.held? l.persistent l.reads_twice? l.staged"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local program = p.score
 //| local copied = {}  -- what no box brings
