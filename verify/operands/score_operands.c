@@ -132,7 +132,7 @@ static void lay(fa_score_operands *o, int k, const fa_problem *p, fa_random *r, 
     const fa_score_operand *operand = &o->program->ir.operand[k];
     const fa_score_plane *plane = plane_of(o, k, p);
     if (plane) {
-        lay_aligned(o, k, plane, p->features & FA_FEATURE_SCORE_COLUMNS, strided && fa_random_below(r, 2));
+        lay_aligned(o, k, plane, plane->bytes == 2 && p->features & FA_FEATURE_SCORE_COLUMNS, strided && fa_random_below(r, 2));
         return;
     }
     int kind = strided ? fa_random_below(r, 3) : 0, same = kind == 2 && operand->rank > 1 ? fa_random_below(r, operand->rank) : -1;
