@@ -267,7 +267,10 @@ bool fa_family_supports(lua_State *L, const fa_lua_args *fr, const fa_family *f,
                  fa_dtype_name(fr->problem->dtype));
         return false;
     }
-    int32_t computes = f->features | (f->workspace == LUA_NOREF ? FA_FEATURE_NO_WORKSPACE : 0), beyond = fr->problem->features & ~computes;
+    int32_t computes = f->features | (f->workspace == LUA_NOREF ? FA_FEATURE_NO_WORKSPACE : 0);
+    if (f->features & FA_FEATURE_SCORE) /* what reads arrays by itself reads them wherever they lie */
+        computes |= FA_FEATURE_SCORE_ANYWHERE | FA_FEATURE_SCORE_COLUMNS;
+    int32_t beyond = fr->problem->features & ~computes;
     if (beyond) {
         snprintf(why, n, "it computes without %s", fa_feature_name(beyond & -beyond));
         return false;

@@ -60,7 +60,8 @@ static const fa_operation operations[] = {
       .flags = FA_BROADCAST | FA_BATCH_INVARIANT,
       .lists = 1, .list = { { "score_values", AT(score_values), AT(score_value_count), sizeof(fa_score_value) } },
       .features = FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_BATCH_INVARIANT | FA_FEATURE_DROPOUT | FA_FEATURE_LSE_STRIDES |
-                  FA_FEATURE_NO_WORKSPACE | FA_FEATURE_SCORE | FA_FEATURE_V_IN_K | FA_FEATURE_V_COLUMNS,
+                  FA_FEATURE_NO_WORKSPACE | FA_FEATURE_SCORE | FA_FEATURE_V_IN_K | FA_FEATURE_V_COLUMNS |
+                  FA_FEATURE_SCORE_ANYWHERE | FA_FEATURE_SCORE_COLUMNS,
       .operand = {
 #define OPERAND(field, forward, backward, merge, append, what, files, word, letter, help, ...) ROW_##forward(field, word, __VA_ARGS__)
 #include "operands.def"

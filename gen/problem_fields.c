@@ -138,6 +138,9 @@ static const fa_problem_field *hindrance(const fa_problem *kernel, const fa_prob
 const fa_problem_field *fa_problem_hindrance(const fa_problem *kernel, bool takes_workspace, const fa_problem *call)
 {
     fa_problem has = *kernel, wants = *call;
+    const int32_t lies = FA_FEATURE_SCORE_ANYWHERE | FA_FEATURE_SCORE_COLUMNS;
+    if (kernel->features & FA_FEATURE_SCORE_ANYWHERE && call->features & FA_FEATURE_SCORE) /* it takes all that do */
+        has.features &= ~lies, wants.features &= ~lies;
     if (!takes_workspace) {
         has.features &= ~FA_FEATURE_NO_WORKSPACE;
         wants.features &= ~FA_FEATURE_NO_WORKSPACE;

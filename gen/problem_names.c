@@ -33,7 +33,9 @@ static const struct {
     X(ROTARY_PAIRS, "rotary-pairs")       \
     X(HADAMARD_K, "hadamard-k")           \
     X(HADAMARD_V, "hadamard-v")           \
-    X(ROTARY, "rotary")
+    X(ROTARY, "rotary")                   \
+    X(SCORE_ANYWHERE, "score-anywhere")   \
+    X(SCORE_COLUMNS, "score-columns")
 
 static const struct {
     int32_t bit;

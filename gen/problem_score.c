@@ -61,6 +61,14 @@ fa_status fa_problem_check_score(const fa_problem *p)
     if (feature != named)
         return fa_fail(FA_INVALID, "problem: features %s score and score_id0 to score_id3 are %s; accepted: both or neither",
                        feature ? "has" : "has no", named ? "set" : "0");
+    int32_t lies = p->features & (FA_FEATURE_SCORE_ANYWHERE | FA_FEATURE_SCORE_COLUMNS);
+    if (lies && (!feature || p->features & FA_FEATURE_LENGTHS || lies & (lies - 1)))
+        return fa_fail(FA_INVALID,
+                       "problem: features has %s%s; accepted: one of score-anywhere and score-columns, beside score, without lengths",
+                       fa_feature_name(lies & -lies),
+                       lies & (lies - 1)                  ? " and score-columns"
+                       : p->features & FA_FEATURE_LENGTHS ? " and lengths"
+                                                          : " and no score");
     if (!named)
         return check_score_grads(p, NULL);
     if (!fa_score_known(p))

@@ -103,6 +103,8 @@ fa_status fa_render(fa_gen *g, const fa_problem *p, const fa_config *c, const fa
         st = f ? fa_family_config(&config, f, c) : FA_INVALID;
     if (st != FA_OK)
         return st;
+    if (!(f->features & FA_FEATURE_SCORE_ANYWHERE)) /* one text, however arrays lie */
+        norm.features &= ~(FA_FEATURE_SCORE_ANYWHERE | FA_FEATURE_SCORE_COLUMNS);
     job j = { .g = g, .family = f, .p = &norm, .c = &config, .a = a, .budget = budget };
     fa_output *o = &g->output;
     *o = (fa_output){ .files = &g->files };

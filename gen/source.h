@@ -23,6 +23,7 @@ typedef struct fa_map {
     int32_t array;      /* 1 + the number of an operand of the score program, in the place of `operand`; 0: none */
     int32_t rank;       /* indices that it has */
     int32_t row_index;  /* which of them counts rows */
+    int32_t col_index;  /* which counts columns: they lie side by side */
 } fa_map;
 
 /* One kernel of a source. Its parameters are (Params, map 0, map 1, ...). The grid is one-dimensional:

@@ -63,9 +63,10 @@ static void read_array(lua_State *L, const fa_lua_args *fr, const fa_family *f, 
         luaL_error(L, "templates/%s: array of %s is %d; accepted: the number of an array of 16-bit elements of the score program", f->file,
                    of, m->array - 1);
     m->rank = o->rank;
-    if (m->row_index >= m->rank - 1)
-        luaL_error(L, "templates/%s: row_index of %s is %d; accepted: up to %d, one before the last index", f->file, of, m->row_index,
-                   m->rank - 2);
+    m->col_index = fa_family_integer(L, f, of, "col_index", m->rank - 1);
+    if (m->row_index >= m->rank || m->col_index >= m->rank || m->row_index == m->col_index)
+        luaL_error(L, "templates/%s: row_index of %s is %d and col_index is %d; accepted: two indices, up to %d", f->file, of, m->row_index,
+                   m->col_index, m->rank - 1);
 }
 
 /* Which tensor. */

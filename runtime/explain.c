@@ -45,40 +45,24 @@ static void tell_problem(fa_text *t, const fa_context *ctx, const fa_problem *p)
                 ctx->device.driver->name, ctx->budget);
 }
 
-/* Whether the node reads an element for each pair, rows by the query and keys side by side. */
-static bool reads_pairs(const fa_score_ir *ir, const fa_score_node *a)
+/* Arrays of such kernels as bring an element for each pair into shared memory, where these do not lie as is fastest: "layout     bias: rows
+ * begin at multiples of 2 bytes; fastest: 16". What queries side by side take is less than that tells of. */
+static void tell_arrays(fa_text *t, const fa_problem *p, const fa_program *program, const fa_score_given *given)
 {
-    bool by_row = false;
-    if (a->op != FA_SCORE_LOOKUP || a->type != FA_SCORE_F32)
-        return false;
-    for (int k = 0; k < a->n - 1; k++)
-        by_row = by_row || ir->node[a->arg[k]].depends & FA_SCORE_OF_I;
-    return by_row && (ir->node[a->arg[a->n - 1]].depends & (FA_SCORE_OF_I | FA_SCORE_OF_J)) == FA_SCORE_OF_J;
-}
-
-/* Of kernels that copy such rows to shared memory, 16 bytes at a time, those that they cannot: "score      bias: rows begin at multiples of
- * 2 bytes, so that they come 4 bytes at a time, and are moved; accepted for copies of 16 bytes: 16". */
-static void tell_rows(fa_text *t, const fa_program *program, const fa_score_given *given)
-{
-    bool told[FA_SCORE_OPERANDS_MAX] = { false };
-    for (int i = 0; i < program->ir.n; i++) {
-        const fa_score_node *a = &program->ir.node[i];
-        if (!reads_pairs(&program->ir, a) || told[a->operand])
-            continue;
-        const fa_score_operand *o = &program->ir.operand[a->operand];
-        const fa_score_given *g = &given[a->operand];
-        int64_t size = o->element == FA_SCORE_ELEMENT_F32 ? 4 : 2, at = (int64_t)(g->address % 16);
-        for (int r = 0; r < o->rank - 1; r++)
-            at |= g->stride[r] * size;
-        told[a->operand] = true;
-        if (g->stride[o->rank - 1] != 1)
-            fa_text_fmt(t, "score      %s: keys are %lld elements apart, so that each is read by itself; accepted for copies: 1\n", o->name,
-                        (long long)g->stride[o->rank - 1]);
+    for (int i = 0; p->features & FA_FEATURE_SCORE_ANYWHERE && i < program->planes.n; i++) {
+        const fa_score_plane *plane = &program->planes.of[i];
+        const fa_score_given *g = &given[plane->operand];
+        const char *name = program->ir.operand[plane->operand].name;
+        int last = plane->rank - 1;
+        int64_t at = (int64_t)(g->address % 16), apart = g->extent[last] > 1 ? g->stride[last] : 1;
+        for (int r = 0; r < last; r++)
+            at |= g->stride[r] * plane->bytes;
+        if (apart != 1)
+            fa_text_fmt(t, "layout     %s: keys are %lld elements apart, so that each is read by itself; fastest: 1%s\n", name,
+                        (long long)apart, plane->bytes == 2 ? ", or queries side by side, in columns at multiples of 16 bytes" : "");
         else if (at % 16)
-            fa_text_fmt(t,
-                        "score      %s: rows begin at multiples of %lld bytes, so that they come 4 bytes at a time%s; accepted for copies "
-                        "of 16 bytes: 16\n",
-                        o->name, (long long)(at & -at), at % 4 ? ", and are moved" : "");
+            fa_text_fmt(t, "layout     %s: rows begin at multiples of %lld bytes%s; fastest: 16\n", name, (long long)(at & -at),
+                        plane->bytes == 4 ? ", so that they come 4 bytes at a time" : "");
     }
 }
 
@@ -325,10 +309,8 @@ static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *ar
             tell_layout(t, ctx, &q, &found);
             tell_table(t, ctx, &q, &found);
             tell_steps(t, ctx, &found, &q, why);
-            const fa_program *program = fa_score_known(&q);
-            if (args && program && q.op == FA_FORWARD && !(q.features & FA_FEATURE_LENGTHS) && program->ir.root[FA_SCORE_ROOT_MASK] < 0 &&
-                fa_steps_map(found.step, found.steps))
-                tell_rows(t, program, call.values.score);
+            if (args && fa_score_known(&q) && fa_steps_map(found.step, found.steps))
+                tell_arrays(t, &q, fa_score_known(&q), call.values.score);
             if (found.plan && found.plan->facts)
                 fa_text_fmt(t, "chosen     by the facts %016llx\n", (unsigned long long)found.plan->facts);
             fa_jit_candidates(ctx, &q, t);

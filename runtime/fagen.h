@@ -182,7 +182,11 @@ typedef enum fa_feature {
     FA_FEATURE_ROTARY_PAIRS = 32768, /* FA_ROTARY_PAIRS */
     FA_FEATURE_HADAMARD_K = 65536,   /* of append_flags */
     FA_FEATURE_HADAMARD_V = 131072,
-    FA_FEATURE_ROTARY = 262144 /* K and Q are rotated; goes with rotary_dim, which sets it */
+    FA_FEATURE_ROTARY = 262144, /* K and Q are rotated; goes with rotary_dim, which sets it */
+    /* FA_FORWARD, dense, beside FA_FEATURE_SCORE, at most one: where arrays lie of which each query and key have a number, or the byte of
+       a mask. Without: rows, heads and sequences begin at multiples of 16 bytes, keys side by side. */
+    FA_FEATURE_SCORE_ANYWHERE = 524288, /* one that lies in any other way */
+    FA_FEATURE_SCORE_COLUMNS = 1048576  /* queries lie side by side: those of 16 bits are transposed */
 } fa_feature;
 
 typedef enum fa_diagonal {

@@ -137,7 +137,7 @@ static const score_kernel score_kernels[] = {
     { "wgmma_staged_wide", T5_BIAS, "fp16,d=64,mask=none",
       WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 150, 200, 0, 0 },
-    { "wgmma_staged_held", BIAS, "bf16,d=128" CAUSAL,
+    { "wgmma_held_columns", BIAS, "bf16,d=128" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 150, 200, 0, 0 },
     { "wgmma_staged_far", T5_DECODER, "fp16,d=64" CAUSAL,
@@ -270,16 +270,19 @@ static const score_kernel score_kernels[] = {
       true, 0, 0, 150, 300, 40, 1e-3 },
     { "wgmma_one_text_tma", BIAS, "bf16,d=128" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"),
-      true, 0, 0, 150, 300, 40, 1e-3 },    { "wgmma_one_text_swizzled", BIAS, "bf16,d=128" CAUSAL,
+      true, 0, 0, 150, 300, 40, 1e-3 },    { "wgmma_one_text_anywhere", BIAS, "bf16,d=128" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=direct"),
       true, 0, 0, 150, 300, 40, 1e-3 },
-    { "wgmma_halves", BIAS, "bf16,d=64" CAUSAL, /* two boxes to a row */
+    { "wgmma_halves_anywhere", BIAS, "bf16,d=64" CAUSAL, /* two boxes to a row */
       WGMMA("br=128,schedule=pingpong,bc=128,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=direct"),
       true, 0, 0, 200, 300, 0, 0 },
-    { "wgmma_staged_words", BIAS_F32, "bf16,d=64,mask=none", /* elements of 32 bits, at any word */
+    { "wgmma_halves", BIAS, "bf16,d=64" CAUSAL,
+      WGMMA("br=128,schedule=pingpong,bc=128,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=direct"),
+      true, 0, 0, 200, 300, 0, 0 },
+    { "wgmma_staged_words_anywhere", BIAS_F32, "bf16,d=64,mask=none", /* elements of 32 bits, at any word */
       WGMMA("br=128,schedule=pingpong,bc=80,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=direct"),
-      true, 0, 0, 150, 200, 0, 0 },
-    { "wgmma_cluster_halves", BIAS, "bf16,d=64" CAUSAL,
+      true, 0, 0, 250, 200, 0, 0 },
+    { "wgmma_cluster_anywhere", BIAS, "bf16,d=64" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=128,q_bufs=1,grid=static,ahead=0,cluster=2,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 400, 300, 0, 0 },
 };

@@ -18,6 +18,13 @@ typedef struct score_kernel {
     double tolerance; /* beside what the type has, of O and LSE */
 } score_kernel;
 
+/* Arrays that flash_fwd_wgmma has in tiles lie as the kernel's name ends: "_anywhere", "_columns", else aligned. */
+enum { SCORE_ALIGNED, SCORE_ANYWHERE, SCORE_COLUMNS };
+static inline int score_lies(const score_kernel *k)
+{
+    return strstr(k->name, "_anywhere") ? SCORE_ANYWHERE : strstr(k->name, "_columns") ? SCORE_COLUMNS : SCORE_ALIGNED;
+}
+
 typedef struct score_launch {
     const score_kernel *kernel;
     fa_program *program;
@@ -80,6 +87,17 @@ static inline void *score_tensor(fa_context *ctx, const score_launch *l, const f
     return at;
 }
 
+/* Whether operand k is one whose layout the kernel's text depends on. */
+static inline const fa_score_plane *score_plane(const score_launch *l, int k)
+{
+    const fa_score_planes *planes = &l->program->planes;
+    bool hopper = !strncmp(l->kernel->config, "flash_fwd_wgmma", 15) && !(l->problem.features & FA_FEATURE_LENGTHS);
+    for (int i = 0; hopper && i < planes->n; i++)
+        if (planes->of[i].operand == k)
+            return &planes->of[i];
+    return NULL;
+}
+
 /* An array of the program, packed but for a gap after each row, or between elements. Of 16-bit elements rows of one array in four begin at
  * multiples of 16 bytes, as TMA takes them, and one in four or more begins in the middle of a word, some with each of their rows. */
 static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64_t *state)
@@ -95,20 +113,43 @@ static inline void score_operand(fa_context *ctx, score_launch *l, int k, uint64
     int gap = (int)score_below(state, 4); /* 3: so that rows begin at even elements */
     bool half_words = o->element == FA_SCORE_ELEMENT_BF16 || o->element == FA_SCORE_ELEMENT_F16;
     int lead = half_words && (gap == 1 || (gap == 3 && *state >> 20 & 1)) ? 2 : 0; /* bytes before the first element */
-    if (o->type == FA_SCORE_F32 && (half_words ? gap == 0 && *state >> 21 & 1 : gap == 2))
+    if (o->type == FA_SCORE_F32 && (half_words ? gap == 0 && (*state >> 21 & 1 || score_lies(l->kernel) == SCORE_ANYWHERE) : gap == 2))
         n = 3; /* keys that lie apart */
     if (o->element == FA_SCORE_ELEMENT_U8) {
         lead = gap == 2 ? 3 : 0;
         if (gap == 1)
             n = 4, gap = 0;
     }
+    const fa_score_plane *plane = score_plane(l, k);
+    int lies = plane ? score_lies(l->kernel) : SCORE_ANYWHERE, turned = lies == SCORE_COLUMNS ? plane->row_index : -1;
+    bool aligned = plane && lies == SCORE_ALIGNED;
+    if (aligned)
+        n = 1, lead = 0;
+    if (plane && lies == SCORE_ANYWHERE && half_words && gap == 2)
+        gap = 1, lead = 2;
+    if (turned >= 0) { /* queries side by side */
+        v->extent[turned] = (int32_t)extent[turned], v->stride[turned] = 1;
+        n = (extent[turned] + 7) / 8 * 8, elements = extent[turned], lead = gap = 0;
+    }
     for (int r = o->rank - 1; r >= 0; r--) {
+        if (r == turned)
+            continue;
         v->extent[r] = (int32_t)extent[r];
         v->stride[r] = n;
         n *= bits && r == o->rank - 1 ? (extent[r] + 31) / 32 : extent[r];
-        n += r < o->rank - 1 ? 0 : gap == 3 ? n % 2 : gap == 2 && half_words ? -n & 7 : gap;
+        n += r < o->rank - 1          ? 0
+             : aligned                ? -n & (half_words                          ? 7
+                                              : o->element == FA_SCORE_ELEMENT_U8 ? 15
+                                                                                  : 3)
+             : gap == 3               ? n % 2
+             : gap == 2 && half_words ? -n & 7
+                                      : gap;
         elements *= extent[r];
     }
+    int draw = (int)(*state >> 22 & 3);
+    int one = !plane || lies != SCORE_ANYWHERE ? -1 : draw == 0 ? plane->row_index : draw == 1 ? o->rank - 1 : -1;
+    if (one >= 0) /* rows, or keys, that are one */
+        v->stride[one] = 0, l->world.same[k] = 1u << one;
     int size = o->element == FA_SCORE_ELEMENT_U8                                           ? 1
                : o->element == FA_SCORE_ELEMENT_BF16 || o->element == FA_SCORE_ELEMENT_F16 ? 2
                : o->element == FA_SCORE_ELEMENT_I64                                        ? 8

@@ -14,7 +14,8 @@ typedef struct score_world {
     int bumped; /* operand of which one element has `bump` added; -1: none */
     int64_t at[FA_SCORE_RANK_MAX];
     double bump;
-    double spread; /* of numbers with fractions: -2 to 2, times it; 0: 1 */
+    double spread;                        /* of numbers with fractions: -2 to 2, times it; 0: 1 */
+    uint32_t same[FA_SCORE_OPERANDS_MAX]; /* bits of indices that make no difference */
 } score_world;
 
 static inline uint64_t score_mix(uint64_t x)
@@ -50,7 +51,7 @@ static inline double score_element(void *user, int operand, const int64_t *index
     uint64_t h = score_mix(w->salt + (uint64_t)operand);
     bool here = operand == w->bumped;
     for (int k = 0; k < o->rank; k++) {
-        h = score_mix(h ^ (uint64_t)index[k] * 0x100000001b3u);
+        h = score_mix(h ^ (uint64_t)(w->same[operand] >> k & 1 ? 0 : index[k]) * 0x100000001b3u);
         here = here && index[k] == w->at[k];
     }
     switch (o->element) {

@@ -79,7 +79,7 @@ Test(bundle_blob, what_was_written_is_read)
         strcpy(m.step[1][s].launch.entry, "entry_0_of_31_letters_xxxxxxxxx");
         m.step[1][s].launch.entry[6] = (char)('a' + s);
         for (int k = 0; k < m.step[1][s].launch.n_maps; k++)
-            m.step[1][s].launch.map[k] = (fa_map){ k % 4, 8 + s, 16 + k, 64, 2 * k, 3 * k, k % 3, k % 5, k % 4 };
+            m.step[1][s].launch.map[k] = (fa_map){ k % 4, 8 + s, 16 + k, 64, 2 * k, 3 * k, k % 3, k % 5, k % 4, k % 3 };
     }
     m.image[1].steps = FA_SOURCE_STEPS;
     cr_assert_eq(fa_workspace_parse(&m.image[1].workspace, "counters, scores fp32 b hq sq sk, row_max fp16 b hq sq/64"), FA_OK);
@@ -124,8 +124,8 @@ Test(bundle_blob, a_bundle_of_before_is_read)
     if (getenv("FAGEN_TEST_WRITE")) { /* for another format */
         maker_fill(&m, two);
         m.step[0][0].launch.n_maps = 2;
-        m.step[0][0].launch.map[0] = (fa_map){ 0, 64, 128, 128, 0, 0, 0, 0, 0 };
-        m.step[0][0].launch.map[1] = (fa_map){ 3, 32, 64, 0, 0, 0, 0, 0, 0 };
+        m.step[0][0].launch.map[0] = (fa_map){ 0, 64, 128, 128, 0, 0, 0, 0, 0, 0 };
+        m.step[0][0].launch.map[1] = (fa_map){ 3, 32, 64, 0, 0, 0, 0, 0, 0, 0 };
         m.image[1].steps = 2;
         m.step[1][1] =
             (fa_blob_step){ .launch = { .entry = "second", .threads = 96, .grid = { 1, { { FA_EXTENT_SQ, 32 } } }, .cluster = 1, .pdl = 1 },
@@ -255,7 +255,7 @@ static void fill_numbers(size_t i, int32_t v)
     m.bytes[0][MAKER_IMAGE - 1] = 0;
     m.step[0][0].launch.n_maps = FA_STEP_MAPS;
     for (int k = 0; k < FA_STEP_MAPS; k++)
-        m.step[0][0].launch.map[k] = (fa_map){ k % 4, 64, 64, 128, 0, 0, 0, 0, 0 };
+        m.step[0][0].launch.map[k] = (fa_map){ k % 4, 64, 64, 128, 0, 0, 0, 0, 0, 0 };
     for (int s = 1; s < FA_SOURCE_STEPS; s++)
         m.step[0][s] = m.step[0][0];
     *numbers[i].at = v;
@@ -292,7 +292,7 @@ Test(bundle_blob, numbers_out_of_range_are_refused)
 static void map_of(const char *operand)
 {
     m.step[1][0].launch.n_maps = 1;
-    m.step[1][0].launch.map[0] = (fa_map){ fa_operand_index(fa_operation_find(FA_FORWARD), operand), 64, 64, 0, 0, 0, 0, 0, 0 };
+    m.step[1][0].launch.map[0] = (fa_map){ fa_operand_index(fa_operation_find(FA_FORWARD), operand), 64, 64, 0, 0, 0, 0, 0, 0, 0 };
 }
 
 Test(bundle_blob, fields_that_mean_nothing_are_refused)
@@ -450,7 +450,7 @@ Test(bundle_blob, fields_that_come_later_break_nothing)
     expect_signed("image 0: step 0: cluster is 0; accepted: 1 to 8");
     maker_fill(&m, two);
     m.step[0][0].launch.n_maps = 1;
-    m.step[0][0].launch.map[0] = (fa_map){ 0, 64, 64, 0, 0, 0, 0, 0, 0 };
+    m.step[0][0].launch.map[0] = (fa_map){ 0, 64, 64, 0, 0, 0, 0, 0, 0, 0 };
     maker_write(&m);
     rename_text("maps", "mops");
     expect_signed("table 4: mops has 1 rows and is not known; accepted by fagen " FA_VERSION_STRING ": bundle, rows, images, steps, maps");

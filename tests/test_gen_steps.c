@@ -48,10 +48,10 @@ Test(steps, all_fields)
     const fa_step *t = &s.step[0];
     cr_expect(t->per_sm == 2 && t->cluster == 4 && t->counter == 1 && t->pdl == 1 && t->keys_most == 7 && t->n_maps == 4);
     const fa_map expect[] = {
-        { 0, 64, 256, 128, 0, 0, 0, 0, 0 },
-        { 1, 256, 1, 0, 0, 0, 0, 0, 0 },
-        { 2, 16, 24, 32, 4, 0, 0, 0, 0 },
-        { 3, 32, 3, 64, 0, 0, 0, 0, 0 },
+        { 0, 64, 256, 128, 0, 0, 0, 0, 0, 0 },
+        { 1, 256, 1, 0, 0, 0, 0, 0, 0, 0 },
+        { 2, 16, 24, 32, 4, 0, 0, 0, 0, 0 },
+        { 3, 32, 3, 64, 0, 0, 0, 0, 0, 0 },
     };
     for (int i = 0; i < 4; i++)
         cr_expect(!memcmp(&t->map[i], &expect[i], sizeof expect[i]), "map %d: %d, %d x %d, %d, %d", i, t->map[i].operand, t->map[i].cols,

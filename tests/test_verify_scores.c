@@ -252,7 +252,7 @@ Test(verify_scores, nan_of_an_operand_stays_with_its_row)
     fa_destroy(s.ctx);
 }
 
-/* Kernels of Hopper copy rows of an array with an element for each pair, where they can. */
+/* Kernels of Hopper bring rows of an array with an element for each pair by TMA, where they can. */
 Test(verify_scores, rows_that_cannot_be_copied_are_told)
 {
     enum { ROWS = 1024, HEADS = 16, BYTES = 1 << 22 };
@@ -263,11 +263,11 @@ Test(verify_scores, rows_that_cannot_be_copied_are_told)
     } arrays[] = {
         { ROWS, 1, 0, NULL },
         { ROWS + 8, 1, 16, NULL },
-        { ROWS + 4, 1, 0,
-          "\nscore      x: rows begin at multiples of 8 bytes, so that they come 4 bytes at a time; accepted for copies of 16 bytes: "
-          "16\n" },
-        { ROWS, 1, 2, "\nscore      x: rows begin at multiples of 2 bytes, so that they come 4 bytes at a time, and are moved; accepted" },
-        { 1, ROWS, 0, "\nscore      x: keys are 1024 elements apart, so that each is read by itself; accepted for copies: 1\n" },
+        { ROWS + 4, 1, 0, "\nlayout     x: rows begin at multiples of 8 bytes; fastest: 16\n" },
+        { ROWS, 1, 2, "\nlayout     x: rows begin at multiples of 2 bytes; fastest: 16\n" },
+        { 1, ROWS, 0, NULL },
+        { 1, ROWS + 1, 0,
+          "\nlayout     x: keys are 1025 elements apart, so that each is read by itself; fastest: 1, or queries side by side" },
     };
     fa_context *ctx = test_hopper_context(NULL, "", 132);
     fa_args a = FA_ARGS_INIT;
@@ -286,7 +286,7 @@ Test(verify_scores, rows_that_cannot_be_copied_are_told)
         x.ptr = (char *)at[4] + arrays[i].offset;
         x.stride[0] = arrays[i].row, x.stride[1] = arrays[i].key;
         OK(fa_explain(ctx, NULL, &a, text, sizeof text));
-        cr_expect(arrays[i].told ? strstr(text, arrays[i].told) != NULL : !strstr(text, "score      x:"), "%zu: %s", i, text);
+        cr_expect(arrays[i].told ? strstr(text, arrays[i].told) != NULL : !strstr(text, "layout     x:"), "%zu: %s", i, text);
     }
     fa_destroy(ctx);
 }

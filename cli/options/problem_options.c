@@ -51,6 +51,8 @@ const cli_word cli_features[] = { { "lengths", FA_FEATURE_LENGTHS },
                                   { "dropout", FA_FEATURE_DROPOUT },
                                   { "v-in-k", FA_FEATURE_V_IN_K },
                                   { "v-columns", FA_FEATURE_V_COLUMNS },
+                                  { "score-anywhere", FA_FEATURE_SCORE_ANYWHERE },
+                                  { "score-columns", FA_FEATURE_SCORE_COLUMNS },
                                   { NULL, 0 } };
 
 const cli_word cli_spreads[] = { { "full", FA_SPREAD_FULL + 1 },

@@ -90,6 +90,8 @@ fa_status fa_program_read(fa_program **out, const char *name, const char *text, 
     fa_score_tree_free(&tree);
     if (st == FA_OK)
         st = canonical(p);
+    if (st == FA_OK && !fa_score_planes_of(&p->planes, &p->ir))
+        st = fa_fail(FA_NOMEM, "%s: host memory", name);
     snprintf(p->name, sizeof p->name, "%s", name);
     if (st == FA_OK)
         st = keep_source(p, name, text, n);

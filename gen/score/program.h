@@ -2,6 +2,7 @@
 #ifndef FA_GEN_SCORE_PROGRAM_H
 #define FA_GEN_SCORE_PROGRAM_H
 #include "ir.h"
+#include "planes.h"
 #include <fagen.h>
 
 /* 128 bits of the canonical text. */
@@ -15,6 +16,7 @@ typedef struct fa_program {
     char *canonical; /* of the IR, operand types and shapes: no names, layout of the text, or values of scalars. Equal programs have one */
     fa_program_id id;
     fa_score_ir ir;
+    fa_score_planes planes;
 } fa_program;
 
 /* The numbers that a launch gives for scalars. */

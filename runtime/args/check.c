@@ -1,6 +1,7 @@
 /* check: fa_args row by row, in 64 bits and with every overflow looked for. */
 #include "check.h"
 #include "append.h"
+#include "array_layout.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/pairs.h"
@@ -457,6 +458,8 @@ static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span 
         return fa_fail(FA_UNSUPPORTED, "args: rows of k or v in %s start at odd addresses; accepted: multiples of 2 bytes",
                        fa_dtype_name(out->problem.kv_dtype));
     fill(out, args, spans);
+    if (score && args->op == FA_FORWARD && fa_dtype_bytes(out->problem.dtype) == 2 && !(out->problem.features & FA_FEATURE_LENGTHS))
+        out->problem.features |= fa_arrays_feature(&score->program->planes, out->values.score);
     return FA_OK;
 }
 
@@ -516,7 +519,9 @@ fa_status fa_problem_of(const fa_args *args, fa_problem *out)
 bool fa_check_may_lack(const fa_problem *p)
 {
     bool wide = (p->d > FA_HEAD_DIM_USUAL || p->dv > FA_HEAD_DIM_USUAL) && p->dtype != FA_F32; /* whose fp32 has one family */
-    return p->op == FA_FORWARD && !p->kv_dtype && !(p->features & ~(FA_FEATURE_LSE_STRIDES | FA_FEATURE_SCORE | FA_FEATURE_V_IN_K)) &&
+    return p->op == FA_FORWARD && !p->kv_dtype &&
+           !(p->features &
+             ~(FA_FEATURE_LSE_STRIDES | FA_FEATURE_SCORE | FA_FEATURE_V_IN_K | FA_FEATURE_SCORE_ANYWHERE | FA_FEATURE_SCORE_COLUMNS)) &&
            (wide || (p->d <= FA_HEAD_DIM_USUAL && p->dv <= FA_HEAD_DIM_USUAL && (fa_problem_few_rows(p) || fa_problem_splits(p))));
 }
 

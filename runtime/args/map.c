@@ -1,5 +1,6 @@
 /* map: a thread's table of encoded tensor maps, looked up by all that goes into one. */
 #include "map.h"
+#include "array_layout.h"
 #include "gen/error.h"
 #include "gen/pairs.h"
 #include "gen/problem.h"
@@ -215,15 +216,6 @@ bool fa_maps_joined(const fa_step *s, const fa_call *c)
 
 #define ARRAY_BYTES 2 /* of an element */
 
-static bool array_fits(const fa_map *m, const fa_score_given *given)
-{
-    bool fits = given->address % TMA_UNIT == 0 && given->stride[m->rank - 1] == 1;
-    for (int i = 0; i < m->rank - 1; i++)
-        fits = fits && (given->extent[i] <= 1 || (i != m->row_index && given->stride[i] == 0) ||
-                        fa_map_stride_fits(given->stride[i] * ARRAY_BYTES));
-    return fits;
-}
-
 /* ---- rows of several heads as one ---- */
 
 static bool together_fits(const fa_map *m, const fa_call *c)
@@ -263,21 +255,21 @@ bool fa_maps_boxed(const fa_step *s, const fa_call *c)
     for (int i = 0; i < s->n_maps; i++) {
         const fa_map *m = &s->map[i];
         if (m->array)
-            all = all && array_fits(m, &c->values.score[m->array - 1]);
+            all = all && fa_array_aligned(m, &c->values.score[m->array - 1]);
         else if (m->together)
             all = all && together_fits(m, c);
     }
     return all;
 }
 
-/* Innermost the last index, then that of rows, then the others in their order. One that all elements share has the length 1. */
+/* Innermost the columns, then the rows, then the other indices in their order. One that all elements share has the length 1. */
 static void describe_array(recipe *r, const cu_driver *d, const fa_map *m, const fa_score_given *given)
 {
-    int last = m->rank - 1, at = 2;
-    dimension all[RANK_MAX] = { { given->extent[last], 1, m->cols },
+    int at = 2;
+    dimension all[RANK_MAX] = { { given->extent[m->col_index], 1, m->cols },
                                 { given->extent[m->row_index], given->stride[m->row_index], m->rows } };
-    for (int i = 0; i < last; i++)
-        if (i != m->row_index)
+    for (int i = 0; i < m->rank; i++)
+        if (i != m->row_index && i != m->col_index)
             all[at++] = (dimension){ given->stride[i] ? given->extent[i] : 1, given->stride[i], 1 };
     *r = (recipe){ .driver = d,
                    .address = given->address,
@@ -378,6 +370,8 @@ fa_status fa_maps_encode(const CUtensorMap *at[FA_STEP_MAPS], const cu_driver *d
     for (int i = 0; i < s->n_maps; i++) {
         const fa_map *m = &s->map[i];
         const fa_score_given *array = m->array ? &c->values.score[m->array - 1] : NULL;
+        if (array && !c->values.boxed && !(c->problem.features & FA_FEATURE_SCORE_ANYWHERE))
+            return fa_fail(FA_INTERNAL, "launch: an array of the score program lies otherwise than the kernel's class has it");
         if (is_optional(m) && !c->values.boxed) { /* nothing is loaded by it */
             at[i] = i ? at[0] : &none;
             continue;

@@ -27,7 +27,8 @@
     X(together, 0, 256)               \
     X(array, 0, FA_SCORE_OPERANDS_MAX) \
     X(rank, 0, 4)                     \
-    X(row_index, 0, 3)
+    X(row_index, 0, 3)                \
+    X(col_index, 0, 3)
 
 #define COUNT(...) +1
 #define OF(type, member) sizeof(((type *)0)->member)

@@ -153,6 +153,8 @@ static const struct rule {
     double apart;
 } rules[] = {
     { FA_FEATURE_NO_WORKSPACE, NULL, NULL, 0 },
+    { FA_FEATURE_SCORE_ANYWHERE, NULL, NULL, 0 },
+    { FA_FEATURE_SCORE_COLUMNS, NULL, NULL, 0 },
     { 0, of_rows_alone, drop_score, 0 },
     { 0, scored, drop_score, 0.5 },
     { 0, low_prompts, widened, 0.25 },

@@ -105,7 +105,7 @@ return masked {
   packed = { accumulators = accumulators(true), buffers = fits(true), convert = convert(true) },
 
   tile = { "br", "bc" },
-  features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace+score",
+  features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace+score+score-anywhere+score-columns",
   head_dim = registers.WIDEST,
 
   tunables = {
@@ -244,7 +244,7 @@ return masked {
       if c.cluster == 1 then return true end
       if p.has_lengths then return false, "tiles of sequences of their own lengths have no neighbours to share K and V with" end
       if c.grid == c.named.grid.persistent then return false, "the blocks of a cluster would draw different tiles" end
-      if staged.wanted(p) and not staged.by_rows(p, c) then
+      if staged.wanted(p) and not staged.by_rows(p) then
         return false, "arrays of a score program that go with the key alone come by another way than K and V"
       end
       if c.bc % 32 == 0 then return true end
@@ -338,7 +338,7 @@ return masked {
     -- What a program adds by a tile alone leaves hidden pairs hidden: where its elements are held, whole blocks and others have one text
     -- but for masks and maxima. At d = 64 to 112 that was raced and slower (docs/experiments.md).
     l.one_text = l.cuts == "held" and c.cluster == 1 and c.o_path ~= 1 and p.score.adds == l.staged.tiles[1].node
-      and not p.score.has_mask or false
+      and not p.score.has_mask and not p.has_score_columns or false
     -- Fences before products list O and P but where machine code is the same without: a list is 1 to 3 % of what compiling takes.
     local bare = { plain = true, joins = true, scores = true, held = true, slopes = true, besides = true, tanh = p.d + p.dv < 256 }
     l.fences_bare = l.pingpong_products and bare[l.cuts] or false
@@ -392,7 +392,7 @@ return masked {
       .. (p.has_lengths and "section_keys " or "tiles total key_base section ") .. values.pages
       .. (p.has_pages and l.joined and "joined " or "")
       .. (l.masks and "mask_lines " or "") .. (l.runs and "mask_tiles mask_runs " or "") .. (l.ordered and "workspace mask_order " or "")
-      .. (l.staged and #l.staged.maps > 0 and "boxed " or "")
+
   end,
 
   -- What one block of B_r x B_c scores costs. How the numbers were fitted: docs/performance.md, "The model". Where timings differed by less

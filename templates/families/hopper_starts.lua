@@ -40,7 +40,7 @@ return function(p, a, packed)
     if p.o_bytes ~= 2 or not fit(c, bc, 2) then return false end
     return dense or bc * key_bytes + 2 * c.br * query_bytes + staged_bytes(c, bc) + 3072 <= places.room(a, c)
   end
-  local function by_rows(bc) return p.d + p.dv <= 128 and not packed and staged.wanted(p) and staged.by_rows(p, { bc = bc }) end
+  local function by_rows(bc) return p.d + p.dv <= 128 and not packed and staged.wanted(p) and staged.by_rows(p) end
   local scored = has_score and p.score.tanh_of and not packed and not p.has_lengths
   -- Between the widest and 64 keys one more.
   local function between(last) return last >= 144 and 96 or last >= 96 and 80 or 0 end

@@ -221,7 +221,19 @@ if (__all_sync(~0u, true$(alike))) {
 }
 //|     end
 //|     local bits, whole = l.masks.words, l.masks.whole
-//|     if l.masks.plane then
+//|     local anywhere = l.masks.plane and not bits and p.has_score_anywhere
+//|     if anywhere then
+//|       local lookup = l.masks.lookup
+// Each of the thread's rows begins by itself within 16 bytes.
+u32 own[2];
+#pragma unroll
+for (int h = 0; h < 2; h++) {
+  const size_t from = (size_t)(mask_plane_row(p, scored, scored.h, min(row + 8 * h, scored.sq - 1)) + block * BC);
+  const u32 before = p.score$(lookup.operand)_stride[$(lookup.rank - 1)] == 1 ? (u32)from & 15 : 0;
+  own[h] = $(stage) + $(l.masks.elements) + ($(tile_row) + g + 8 * h) * $(l.masks.pitch) + 2 * t + before;
+}
+//|       arguments = arguments .. (", seen[h][e] %s"):format(l.masks.contrary and "== 0" or "!= 0")
+//|     elseif l.masks.plane then
 const u32 elements = $(stage) + $(l.masks.elements) + ($(tile_row) + g) * $(l.masks.pitch)$(bits and "" or " + 2 * t");
 //|       local is = l.masks.contrary and "== 0" or "!= 0"
 //|       arguments = arguments .. (bits and ", (seen[h] >> (8 * m + e) & 1) %s" or ", (e == 0 ? seen[h] & 255 : seen[h] >> 8) %s"):format(is)
@@ -247,7 +259,11 @@ for (int word = 0; word < (NS + 15) / 16; word++) {
 #pragma unroll
   for (int m = 0; m < 4 && 4 * word + m < NS / 4; m++) {
     const int n = 4 * word + m;
-//|     if l.masks.plane and not bits then
+//|     if anywhere then
+    u32 seen[2][2];
+#pragma unroll
+    for (int h = 0; h < 2; h++) seen[h][0] = load_shared_u8(own[h] + 8 * n), seen[h][1] = load_shared_u8(own[h] + 8 * n + 1);
+//|     elseif l.masks.plane and not bits then
     const u32 seen[2] = {load_shared_u16(elements + 8 * n), load_shared_u16(elements + $(8 * l.masks.pitch) + 8 * n)};
 //|     end
 //|     for _, column in ipairs(l.masks.columns) do

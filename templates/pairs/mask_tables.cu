@@ -20,7 +20,7 @@ __device__ __forceinline__ void score_store(int *to, int lane, ScoreReal r) {
 
 // Elements of an array by queries and keys, bytes or bits: of 64 x 64 of its last two indices, or of 64 of its only one, 1 where none is 0,
 // and 256 times the bits that any has. A warp takes 64 rows and 512 columns of bytes, or 1024 of bits, four rows side by side: 16 bytes a
-// lane and row. Where rows do not lie so, or end within, elements are read one by one, of bits words.
+// lane and row. Where rows do not lie so, or end within, bytes side by side are read by words, others one by one, of bits words.
 template <bool BITS> struct ScorePiece {
   static constexpr int ABREAST = BITS ? 4 : 1, LANES = 32 / ABREAST;  // rows, and lanes of one
   unsigned any[4], all[4];  // bytes of `all`: the highest bit is that none was 0
@@ -62,6 +62,22 @@ __device__ __forceinline__ void score_read_piece(ScorePiece<BITS> &piece, const 
     }
     piece.any[k] |= word & ~past;
     piece.all[k] &= (BITS ? word : ((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) | past;
+  }
+}
+
+// The same of bytes side by side that begin anywhere: the words that hold one of them, moved to where they belong.
+template <bool BITS> __device__ __forceinline__ void score_read_bytes(ScorePiece<BITS> &piece, const unsigned char *from, int left) {
+  const int before = (int)((size_t)from & 3);
+  const unsigned *const words = (const unsigned *)(from - before);
+  unsigned word[5];
+#pragma unroll
+  for (int k = 0; k < 5; k++) word[k] = 4 * k < before + min(left, 16) ? words[k] : 0;
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    const int n = min(max(left - 4 * k, 0), 4);
+    const unsigned x = __funnelshift_r(word[k], word[k + 1], 8 * before), past = n == 4 ? 0u : 0xffffffffu << 8 * n;
+    piece.any[k] |= x & ~past;
+    piece.all[k] &= ((x & 0x7f7f7f7fu) + 0x7f7f7f7fu) | x | past;
   }
 }
 
@@ -130,6 +146,13 @@ __device__ __forceinline__ void score_fill_pairs(const void *array, const Extent
       const From *const from = row + (BITS ? column >> 5 : column);
 #pragma unroll 8
       for (int r = lane / LANES; r < n; r += ABREAST) piece.join(*(const uint4 *)(from + r * row_stride));
+    } else if (!BITS && stride[RANK - 1] == 1 && row_stride > 0 && column < columns) {
+      // No word is read past the array: of its last row elements are read one by one.
+      const unsigned char *const from = (const unsigned char *)row + column;
+      const int m = first + n < rows ? n : n - 1;
+#pragma unroll 4
+      for (int r = 0; r < m; r++) score_read_bytes(piece, from + r * row_stride, columns - column);
+      if (m < n) score_read_piece<BITS>(piece, row + m * row_stride, 1, column, columns);
     } else
       for (int r = lane / LANES; r < n; r += ABREAST)
         score_read_piece<BITS>(piece, row + r * row_stride, stride[RANK - 1], column, columns);

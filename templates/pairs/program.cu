@@ -356,7 +356,15 @@ $(x)$(of.at) = $(call);
 //|   end
 //|   -- Where a lane reads 16 bytes of a tile of 16-bit elements, and of the m-th 32 bytes of its row.
 //|   function pr.tile_from(tile, stage, row, n)
-//|     if tile.swizzled then
+//|     if tile.columns then
+const u32 from$(n) = $(stage) + $(tile.at) + $(row) / 64 * $(tile.box) + (lane / 16 * 8 + lane % 8) * 128;
+const u32 turn$(n) = ($(row) % 64 / 8 + lane / 8 % 2 ^ lane % 8) * 16;
+//|     elseif tile.shifted then
+// Words of a thread's two rows, each from the one on in which its first key is; which halves of two words are two keys.
+const u32 from$(n) = $(stage) + $(tile.at) + ($(row) + lane / 4) * $(tile.pitch) + lane % 4 * 4;
+const u32 own$(n)[2] = {from$(n) + shift$(n)[0] / 2 * 4, from$(n) + $(8 * tile.pitch) + shift$(n)[1] / 2 * 4};
+const u32 halves$(n)[2] = {shift$(n)[0] % 2 == 0 ? 0x3210u : 0x5432u, shift$(n)[1] % 2 == 0 ? 0x3210u : 0x5432u};
+//|     elseif tile.swizzled then
 const u32 from$(n) = $(stage) + $(tile.at) + ($(row) + lane % 16) * $(tile.pitch), turn$(n) = lane / 16 * 16 ^ lane % 8 * 16;
 //|     else
 const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + lane %% 16) * %d + "):format(row, tile.pitch) or "")lane / 16 * 16;
@@ -364,7 +372,20 @@ const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + lane %
 //|   end
 //|   function pr.tile_at(tile, n)
 //|     if not tile.swizzled then return ("from%s + m * 32"):format(n) end
+//|     if tile.columns then return ("from%s + m * 2048 + turn%s"):format(n, n) end
 //|     return ("from%s + m / 4 * %d + (m %% 4 * 32 ^ turn%s)"):format(n, tile.box, n)
+//|   end
+//|   -- v: a thread's words of the m-th 32 bytes of its rows.
+//|   function pr.tile_read(tile, n)
+//|     if not tile.shifted then
+ldmatrix_x4(v$(n), $(pr.tile_at(tile, n)));
+//|     else
+#pragma unroll
+for (int i = 0; i < 4; i++) {
+  const u32 word = own$(n)[i % 2] + m * 32 + i / 2 * 16;
+  v$(n)[i] = __byte_perm(load_shared(word), load_shared(word + 4), halves$(n)[i % 2]);
+}
+//|     end
 //|   end
 //|   -- Where a thread reads a line.
 //|   local function begin_line(line, stage, row)
@@ -415,6 +436,9 @@ $(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.col
 const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + g) * %d + "):format(row, tile.pitch) or "")t * 8;
 //|         arguments[n] = ("h == 0 ? e == 0 ? v%d[i].x : v%d[i].y : e == 0 ? v%d[2 + i].x : v%d[2 + i].y"):format(n, n, n, n)
 //|       else
+//|         if tile.shifted then
+const u32 shift$(n)[2] = {row_shift$(n)(p, scored, row), row_shift$(n)(p, scored, row + 8)};
+//|         end
 //|         pr.tile_from(tile, stage, row, n)
 //|         local word = ("v%d[2 * i + h]"):format(n)
 //|         arguments[n] = tile.of.bf16 and ("__uint_as_float(e == 0 ? %s << 16 : %s & 0xffff0000u)"):format(word, word)
@@ -441,7 +465,7 @@ for (int m = 0; m < NS / 8; m++) {
                        load_shared_float2(from$(n) + m * 64 + $(8 * tile.pitch)), load_shared_float2(from$(n) + m * 64 + $(8 * tile.pitch + 32))};
 //|       else
   u32 v$(n)[4];
-  ldmatrix_x4(v$(n), $(pr.tile_at(tile, n)));
+//|         indented(2, pr.tile_read, tile, n)
 //|       end
 //|     end
 //|     for _, line in ipairs(l.staged.lines) do

@@ -6,7 +6,7 @@
 
 local edges = include "pairs/edges.lua"
 
-local LEAST, MOST, PAD, BOX = 2, 4, 16, 256 -- stages; bytes by which rows are apart, so that eight of them lie in different banks
+local LEAST, MOST, PAD = 2, 4, 16 -- stages; bytes by which rows are apart, so that eight of them lie in different banks
 local SWIZZLE, PATTERN = 128, 1024 -- of rows that need none: boxes of so many bytes a row, in patterns of eight rows
 local SPAN = 640 -- keys that a stage of lines is of, at most
 local none = {}
@@ -18,14 +18,14 @@ function staged.wanted(p)
   return p.score and p.score.has_score and not p.score.has_mask and not p.has_lengths and (#p.score.arrays > 0 or p.score.of_distance) and true or false
 end
 
--- Whether TMA may bring a block of an array, by a map of it: rows that lie apart in memory by one stride, of elements of 16 bits. A row has
--- its pad besides.
-local function boxed(p, c, of) return of.by_row and of.row_index and not of.wide and c.bc + PAD // 2 <= BOX or nil end
+-- Whether TMA brings a block of an array, by a map of it, where its rows begin at multiples of 16 bytes, or its queries lie side by side:
+-- rows that lie apart in memory by one stride, of elements of 16 bits.
+local function boxed(of) return of.by_row and of.row_index and not of.wide or nil end
 
 -- Whether all that comes are boxes of rows, of which each block of a cluster has its own.
-function staged.by_rows(p, c)
+function staged.by_rows(p)
   for _, of in ipairs(p.score.arrays) do
-    if of.diagonal or not boxed(p, c, of) then return false end
+    if of.diagonal or not boxed(of) then return false end
   end
   return not p.score.of_distance
 end
@@ -57,18 +57,23 @@ function staged.places(p, c, stages, group)
       l.bytes = l.bytes + 2 * l.copy
     else
       local row = c.bc * (of.wide and 4 or 2)
-      local tile = { of = of, node = of.node, rows = of.by_row and c.br or 1, boxed = boxed(p, c, of) }
-      tile.swizzled = tile.boxed and row % SWIZZLE == 0
+      local tile = { of = of, node = of.node, rows = of.by_row and c.br or 1 }
+      tile.columns = boxed(of) and p.has_score_columns or nil
+      tile.shifted = boxed(of) and p.has_score_anywhere or nil
+      tile.boxed = boxed(of) and not tile.shifted or nil
+      tile.swizzled = tile.boxed and (tile.columns or row % SWIZZLE == 0)
       tile.pitch = tile.swizzled and SWIZZLE or of.by_row and row + (of.wide and 2 * PAD or PAD) or 0
       tile.bytes = tile.swizzled and c.br * row or of.by_row and c.br * tile.pitch or row
-      tile.box = c.br * tile.pitch
+      tile.box = (tile.columns and c.bc or c.br) * tile.pitch -- bytes of one
       if tile.swizzled then align, l.bytes = PATTERN, (l.bytes + PATTERN - 1) // PATTERN * PATTERN end
       tile.at = l.bytes
       l.bytes = l.bytes + tile.bytes
       l.tiles[#l.tiles + 1], l.boxed[n] = tile, tile.boxed
       if tile.boxed then
-        l.maps[#l.maps + 1] = { array = of.operand, row_index = of.row_index, cols = tile.pitch // 2, rows = c.br,
-          swizzle = tile.swizzled and SWIZZLE or 0 }
+        local row_index, col_index = of.row_index, of.rank - 1
+        if tile.columns then row_index, col_index = col_index, row_index end
+        l.maps[#l.maps + 1] = { array = of.operand, row_index = row_index, col_index = col_index, cols = tile.pitch // 2,
+          rows = tile.columns and c.bc or c.br, swizzle = tile.swizzled and SWIZZLE or 0 }
       end
     end
   end

@@ -390,13 +390,19 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|   end
 //| end
 //| if l.held then
+//|   local tile = l.staged.tiles[1]
+//|   if tile.shifted then
+    const u32 shift[2] = {row_shift$(tile.node)(p, scored, wg_row + warp_row + g),
+                          row_shift$(tile.node)(p, scored, wg_row + warp_row + g + 8)};
+//|   end
     // Of a later block, while its products are on their way: the elements that are added to them.
     auto hold_next = [&](u32 (&held)[NS / 2]$(l.one_text and ", int block" or "")) {
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
 //|   if l.one_text then
-      if (!($(whole))) hide_in_stage(p, sequence, wg_row + warp_row + g, block, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
+//|     local of_rows = tile.shifted and ", scored" or ""
+      if (!($(whole))) hide_in_stage(p, sequence, wg_row + warp_row + g, block, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg$(of_rows));
 //|   end
-      hold_tile(held, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
+      hold_tile(held, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg$(tile.shifted and ", shift" or ""));
       release_stage();
     };
 //|   if not l.cuts then

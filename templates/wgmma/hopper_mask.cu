@@ -65,16 +65,23 @@ __device__ __forceinline__ void apply_held(float (&s)[NS], const Params &p, cons
 //|     local place = ("(tile_row + r) * %d + c * 2"):format(tile.pitch)
 //|     if tile.swizzled then place = ("tile_place%d(tile_row + r, c * 2)"):format(tile.node) end
 // What the mask hides of a block becomes -inf in the stage. row: the thread's first.
-__device__ __forceinline__ void hide_in_stage(const Params &p, const Sequence &sequence, int row, int block, u32 stage, int wg) {
+__device__ __forceinline__ void hide_in_stage(const Params &p, const Sequence &sequence, int row, int block, u32 stage,
+                                              int wg$(tile.shifted and ", const ScoreTile &scored" or "")) {
   const int lane = threadIdx.x % 32, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
   // Two lanes to a row: elements up to a multiple of eight, from there on eight at a time.
   const int r = lane / 2, query = query_of(p, row - lane / 4 + r);
   const int seen = min(max($(pr.last_key("query")) + 1 - block * BC, 0), BC);
+//|     if tile.shifted then
+  const int shift = row_shift$(tile.node)(p, scored, query);
+#pragma unroll 1
+  for (int c = seen + shift + lane % 2; c < BC + shift; c += 2) store_shared(stage + $(tile.at) + $(place), (u16)$(least));
+//|     else
 #pragma unroll 1
   for (int c = seen + lane % 2; c < (seen + 7) / 8 * 8; c += 2) store_shared(stage + $(tile.at) + $(place), (u16)$(least));
 #pragma unroll 1
   for (int c = ((seen + 7) / 8 + lane % 2) * 8; c < BC; c += 16)
     store_shared(stage + $(tile.at) + $(place), make_uint4($(two), $(two), $(two), $(two)));
+//|     end
   fence_async();
   __syncwarp();
 }

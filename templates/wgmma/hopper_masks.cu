@@ -15,9 +15,10 @@ __device__ __forceinline__ uint2 load_shared_x2(u32 from) {
 }
 //| end
 //| if masks.plane and not masks.words then
-__device__ __forceinline__ u32 load_shared_u16(u32 from) {
+//|   local bits = p.has_score_anywhere and 8 or 16
+__device__ __forceinline__ u32 load_shared_u$(bits)(u32 from) {
   u16 x;
-  asm volatile("ld.shared.u16 %0, [%1];" : "=h"(x) : "r"(from) : "memory");
+  asm volatile("ld.shared.u$(bits) %0, [%1];" : "=h"(x) : "r"(from) : "memory");
   return x;
 }
 //| end
@@ -26,13 +27,14 @@ __device__ __forceinline__ u32 load_shared_u16(u32 from) {
 //|   local operand, last = masks.lookup.operand, masks.lookup.rank - 1
 //|   local stride, extent = ("p.score%d_stride[%d]"):format(operand, last), ("(int)p.score%d_extent[%d]"):format(operand, last)
 
-// Asynchronous copy of BYTES to shared memory: of n, and zeros after them.
-template <int BYTES>
+//|   local bytes = masks.words and 4 or 16
+// Asynchronous copy of $(bytes) bytes to shared memory: of n, and zeros after them.
 __device__ __forceinline__ void copy_part(u32 to, const void *from, int n) {
-  if constexpr (BYTES == 16)
-    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(n) : "memory");
-  else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(BYTES), "r"(n) : "memory");
+//|   if masks.words then
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(n) : "memory");
+//|   else
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(n) : "memory");
+//|   end
 }
 // This thread arrives when all of its copies so far have landed.
 __device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
@@ -68,37 +70,44 @@ __device__ __forceinline__ void stage_elements(const Params &p, const ScoreTile 
 //|     end
 #pragma unroll
     for (int n = 0; n < $(masks.words); n++)
-      copy_part<4>(to + r * $(masks.pitch) + n * 4, from + min(begin + n, last) * $(stride), 4);
+      copy_part(to + r * $(masks.pitch) + n * 4, from + min(begin + n, last) * $(stride), 4);
   }
 }
 //|   else
+//|     local anywhere = p.has_score_anywhere
+//|     if anywhere then
+// Bytes of a warpgroup's 64 rows and BC keys from `key` on, to `to`. A row that begins in the middle of 16 bytes comes from their begin
+// on, and who reads it looks as much further on (pairs/mask_stage.cu). Past the last key they are whatever they are.
+//|     else
 // Bytes of a warpgroup's 64 rows and BC keys from `key` on, to `to`. Past the last key they are whatever they are.
-template <int BYTES>
-__device__ __forceinline__ void copy_elements(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
-  constexpr int CHUNKS = BC / BYTES;
+//|     end
+__device__ __forceinline__ void stage_elements(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
   const int keys = $(extent);
+//|     if anywhere then
+  if ($(stride) != 1) {  // keys lie apart
+#pragma unroll 2
+    for (int at = lane; at < 64 * (BC / 4); at += 32) {
+      const int r = at / (BC / 4), n = at % (BC / 4) * 4;
+      const unsigned char *const from = mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1));
+      u32 x = 0;
+#pragma unroll
+      for (int e = 0; e < 4; e++) x |= (u32)from[min(key + n + e, keys - 1) * $(stride)] << 8 * e;
+      store_shared(to + r * $(masks.pitch) + n, x);
+    }
+    return;
+  }
+//|     end
+  constexpr int CHUNKS = BC / 16$(anywhere and " + 1" or "");
 #pragma unroll 4
   for (int at = lane; at < 64 * CHUNKS; at += 32) {
-    const int r = at / CHUNKS, n = at % CHUNKS * BYTES;
-    const unsigned char *const from = mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1));
-    copy_part<BYTES>(to + r * $(masks.pitch) + n, from + key + n, min(max(keys - key - n, 0), BYTES));
-  }
-}
-__device__ __forceinline__ void stage_elements(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
-  long long apart = (long long)(size_t)p.score$(operand);
-#pragma unroll
-  for (int k = 0; k < $(last); k++) apart |= p.score$(operand)_stride[k];
-  if ($(stride) == 1 && apart % 16 == 0) return copy_elements<16>(p, scored, to, row, key, lane);
-  if ($(stride) == 1 && apart % 4 == 0) return copy_elements<4>(p, scored, to, row, key, lane);
-  const int keys = $(extent);
-#pragma unroll 2
-  for (int at = lane; at < 64 * (BC / 4); at += 32) {
-    const int r = at / (BC / 4), n = at % (BC / 4) * 4;
-    const unsigned char *const from = mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1));
-    u32 x = 0;
-#pragma unroll
-    for (int e = 0; e < 4; e++) x |= (u32)from[min(key + n + e, keys - 1) * $(stride)] << 8 * e;
-    store_shared(to + r * $(masks.pitch) + n, x);
+    const int r = at / CHUNKS, n = at % CHUNKS * 16;
+    const unsigned char *const from = mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1)) + key;
+//|     if anywhere then
+    const int before = (int)((size_t)from & 15);
+    copy_part(to + r * $(masks.pitch) + n, from - before + n, min(max(keys - key + before - n, 0), 16));
+//|     else
+    copy_part(to + r * $(masks.pitch) + n, from + n, min(max(keys - key - n, 0), 16));
+//|     end
   }
 }
 //|   end

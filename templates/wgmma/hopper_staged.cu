@@ -1,6 +1,10 @@
-//| needs "c.bc c.cluster l.begins? l.cuts? l.held? l.one_text? l.persistent l.reads_twice? l.staged"
+//| needs "c.bc c.cluster l.begins? l.cuts? l.held? l.persistent l.reads_twice? l.staged"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local program = p.score
+//| local copied = {}  -- what no box brings
+//| for _, tile in ipairs(l.staged.tiles) do if not tile.boxed then copied[#copied + 1] = tile end end
+//| local shifted = false
+//| for _, tile in ipairs(copied) do shifted = shifted or tile.shifted end
 //| local shared = c.cluster > 1  -- blocks of a cluster have rows of their own
 //| local rows, first_row = shared and "BR / CLUSTER" or "BR", shared and "where.row + row_in_tile(0)" or "where.row"
 // ---- arrays of the score program that go with the key: a warp of the producer brings those of a block of keys, beside K and V ----
@@ -17,8 +21,8 @@ constexpr int GROUP = $(l.staged.group), SPAN = GROUP * BC;  // blocks of keys o
 //| end
 __device__ __forceinline__ u32 score_full(u32 smem, int stage) { return barrier(smem, $(l.staged.barriers) + stage); }
 __device__ __forceinline__ u32 score_empty(u32 smem, int stage) { return score_full(smem, STAGES_SCORE + stage); }
-// Those who arrive at `full`: a lane for what the warp has stored$(#l.staged.tiles > 0 and ", and every lane when its copies have landed" or "").
-constexpr int SCORE_ARRIVALS = $(#l.staged.tiles > 0 and 33 or 1);
+// Those who arrive at `full`: a lane for what the warp has stored$(#copied > 0 and ", and every lane when its copies have landed" or "").
+constexpr int SCORE_ARRIVALS = $(#copied > 0 and 33 or 1);
 
 __device__ __forceinline__ float2 load_shared_float2(u32 from) {
   float2 x;
@@ -32,12 +36,17 @@ __device__ __forceinline__ float load_shared_float(u32 from) {
   return x;
 }
 //| end
+//| local turned = false
+//| for _, tile in ipairs(l.staged.tiles) do turned = turned or tile.columns end
 //| if #l.staged.tiles > 0 then
-// Four 8 x 8 matrices of 16-bit elements; lane 8m + r gives the address of row r of matrix m.
+//|   local transposed = turned and ", transposed" or ""
+// Four 8 x 8 matrices of 16-bit elements$(transposed); lane 8m + r gives the address of row r of matrix m.
 __device__ __forceinline__ void ldmatrix_x4(u32 (&r)[4], u32 address) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4$(turned and ".trans" or "").shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
 }
+//| end
+//| if #copied > 0 then
 // 16 bytes, of which `bytes` are read and the others are zeros.
 __device__ __forceinline__ void cp_async_part(u32 to, const void *from, int bytes) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
@@ -54,13 +63,13 @@ __device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
 //| if l.held then
 //|   local tile = l.staged.tiles[1]
 // What a thread adds to its products of a block, two keys to a word.
-__device__ __forceinline__ void hold_tile(u32 (&held)[NS / 2], u32 stage, int wg) {
+__device__ __forceinline__ void hold_tile(u32 (&held)[NS / 2], u32 stage, int wg$(tile.shifted and ", const u32 (&shift)[2]" or "")) {
   const int lane = threadIdx.x % 32, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
 //|   indented(2, pr.tile_from, tile, "stage", "tile_row", "")
 #pragma unroll
   for (int m = 0; m < NS / 8; m++) {
     u32 v[4];
-    ldmatrix_x4(v, $(pr.tile_at(tile, "")));
+//|   indented(4, pr.tile_read, tile, "")
 #pragma unroll
     for (int i = 0; i < 4; i++) held[4 * m + i] = v[i];
   }
@@ -104,7 +113,7 @@ __device__ __forceinline__ T opaque(T x) {
   return x;
 }
 //| local by_words = false  -- tiles whose rows may begin at any word
-//| for _, tile in ipairs(l.staged.tiles) do by_words = by_words or tile.of.by_row end
+//| for _, tile in ipairs(copied) do by_words = by_words or tile.of.by_row and (p.has_score_anywhere or not tile.of.row_index) end
 //| if by_words then
 // A word, of which `bytes` are read and the others are zeros.
 __device__ __forceinline__ void cp_async_word(u32 to, size_t from) {
@@ -114,29 +123,25 @@ __device__ __forceinline__ void cp_async_word(u32 to, size_t from, int bytes) {
   asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 //| end
-//| for _, tile in ipairs(l.staged.tiles) do
+//| if shifted then
+//|   include "wgmma/hopper_shifted.cu"
+//| end
+//| for _, tile in ipairs(copied) do
+//|   if not tile.shifted then
 //|   local of = tile.of
 //|   local size, type = of.wide and 4 or 2, of.wide and "float" or "u16"
 //|   local chunks = c.bc * size // 16
 //|   local abreast = math.min(chunks & -chunks, 32)  -- lanes to a row
 //|   local stride = ("p.score%d_stride[%d]"):format(of.operand, of.rank - 1)
 //|   local step = of.row_index and ("p.score%d_stride[%d]"):format(of.operand, of.row_index)
-//|   if tile.swizzled and l.one_text then
-__device__ __forceinline__ u32 tile_place$(of.node)(int i, int byte) {
-  return byte / $(tile.pitch) * $(tile.box) + i * $(tile.pitch) + (byte % $(tile.pitch) ^ i % 8 * 16);
-}
-//|   end
-//|   if of.by_row then
+//|   local whole = of.by_row and of.row_index and not p.has_score_anywhere  -- rows begin at multiples of 16 bytes
+//|   if of.by_row and not whole then
 //|     local row_bytes = c.bc * size
 //|     local words = row_bytes // 4
 //|     local words_abreast = math.min(words & -words, of.wide and 32 or 16)  -- of 16 bits so that a lane's rows are an even number apart
 //|     local from = step and ("(first + (size_t)min(i, last) * (%s * %d))"):format(step, size)
 //|       or ("(size_t)((const %s *)score_ahead%d(p, scored, scored.h, row + i) + key * opaque(%s))"):format(type, of.node, stride)
-//|     -- Where byte n of row i lies, whose place for byte `own` is `at`; n: a multiple of bytes that lanes have abreast, or of 16.
-//|     local at = tile.swizzled and ("to + i * %d + (own ^ i %% 8 * 16)"):format(tile.pitch) or ("to + i * %d + own"):format(tile.pitch)
-//|     local function place(n)
-//|       return tile.swizzled and ("(at ^ (%s & 112)) + (%s >> 7) * %d"):format(n, n, tile.box) or "at + " .. n
-//|     end
+//|     local at = ("to + i * %d + own"):format(tile.pitch)  -- where byte `own` of row i lies
 //|     if of.wide then
 // The elements of key to key + BC of array $(of.operand), of rows from `row` on, that begin anywhere, word by word.
 //|     else
@@ -150,7 +155,7 @@ __device__ __forceinline__ void stage_words$(of.node)(const Params &p, const Sco
   const u32 last = max(scored.sq - 1 - row, 0);
 //|     end
 //|     local apart_rows = 32 // words_abreast  -- of a lane
-//|     local unrolled = tile.swizzled and 8 // apart_rows or 4
+//|     local unrolled = 4
 //|     -- Rows from `begin` to before `past`.
 //|     local function copy_rows(begin, past)
 //|       if step then
@@ -166,11 +171,7 @@ __device__ __forceinline__ void stage_words$(of.node)(const Params &p, const Sco
         for (u32 k = 0; k < $(unrolled); k++) {
 #pragma unroll
           for (u32 n = 0; n < $(row_bytes); n += $(words_abreast * 4))
-//|         if tile.swizzled then
-            cp_async_word((at ^ k * $(apart_rows * 16) ^ (n & 112)) + k * $(apart_rows * tile.pitch) + (n >> 7) * $(tile.box), from + n);
-//|         else
             cp_async_word(at + k * $(apart_rows * tile.pitch) + n, from + n);
-//|         end
           from += $(step) * $(size * apart_rows);
         }
       }
@@ -190,7 +191,7 @@ __device__ __forceinline__ void stage_words$(of.node)(const Params &p, const Sco
         from = (from & ~(size_t)3) + own;
 //|       end
 #pragma unroll 1
-        for (int n = 0; n < $(row_bytes); n += $(words_abreast * 4)) cp_async_word($(place("n")), from + n, min(max(left - n, 0), 4));
+        for (int n = 0; n < $(row_bytes); n += $(words_abreast * 4)) cp_async_word(at + n, from + n, min(max(left - n, 0), 4));
       }
     }
 //|     end
@@ -213,24 +214,15 @@ __device__ __forceinline__ void stage_words$(of.node)(const Params &p, const Sco
   }
 }
 //|     else
-//|       if step then
-    const bool apart = ($(step) & 1) != 0;  // rows begin in turns at a word and in its middle
-//|       end
 #pragma unroll 1
     for (u32 group = 0; group <= $(rows); group += 64) {
 //|       indented(2, copy_rows, "group", ("min(group + 64, %s)"):format(rows))
-//|       if step then
-      if (!apart && (first & 2) == 0) continue;
-//|       end
       cp_async_commit();
       if (group == 0) continue;
       cp_async_wait<1>();
       __syncwarp();
 #pragma unroll 1
       for (u32 i = group - 64 + lane; i < group; i += 32) {
-//|       if step then
-        if (apart) i += lane + (~(u32)first / 2 & 1);  // of a lane's two rows one is moved
-//|       end
         const size_t from = $(from);
         if ((from & 2) == 0) continue;
         const u32 own = 0, at = $(at);
@@ -241,20 +233,17 @@ __device__ __forceinline__ void stage_words$(of.node)(const Params &p, const Sco
         for (u32 n = 0; n < $(row_bytes); n += $(together * 16)) {
 #pragma unroll
           for (u32 k = 0; k < $(together); k++) {
-            const uint4 y = load_shared_x4($(place("(n + k * 16)")));
+            const uint4 y = load_shared_x4(at + n + k * 16);
             x[4 * k] = y.x, x[4 * k + 1] = y.y, x[4 * k + 2] = y.z, x[4 * k + 3] = y.w;
           }
           const u32 next = n + $(together * 16);
-          x[$(together * 4)] = next < $(row_bytes) ? load_shared($(place("next"))) : end;
+          x[$(together * 4)] = next < $(row_bytes) ? load_shared(at + next) : end;
 #pragma unroll
           for (u32 k = 0; k < $(together * 4); k++) x[k] = __byte_perm(x[k], x[k + 1], 0x5432);
 #pragma unroll
           for (u32 k = 0; k < $(together); k++)
-            store_shared($(place("(n + k * 16)")), uint4{x[4 * k], x[4 * k + 1], x[4 * k + 2], x[4 * k + 3]});
+            store_shared(at + n + k * 16, uint4{x[4 * k], x[4 * k + 1], x[4 * k + 2], x[4 * k + 3]});
         }
-//|       if step then
-        if (apart) break;
-//|       end
       }
     }
     return;
@@ -269,7 +258,7 @@ __device__ __forceinline__ void stage_words$(of.node)(const Params &p, const Sco
       u16 x[8];
 #pragma unroll
       for (int m = 0; m < 8; m++) x[m] = *from, from += --left > 0 ? opaque($(stride)) : 0;
-      store_shared($(place("n")), uint4{x[0] | (u32)x[1] << 16, x[2] | (u32)x[3] << 16, x[4] | (u32)x[5] << 16, x[6] | (u32)x[7] << 16});
+      store_shared(at + n, uint4{x[0] | (u32)x[1] << 16, x[2] | (u32)x[3] << 16, x[4] | (u32)x[5] << 16, x[6] | (u32)x[7] << 16});
     }
   }
 }
@@ -277,18 +266,14 @@ __device__ __forceinline__ void stage_words$(of.node)(const Params &p, const Sco
 //|   end
 // The elements of key to key + BC of array $(of.operand), of rows from `row` on.
 __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
-//|   if tile.boxed then  -- what no box can hold
-  ScoreTile here = scored;
-  here.b = opaque(here.b), here.h = opaque(here.h);
-  stage_words$(of.node)(p, here, to, row, key, lane);
-}
-//|   else
 //|   if of.by_row and step then
   const long long step = opaque($(step));
 //|   end
   // 16 bytes by 16 bytes where elements lie side by side, aligned.
   const $(type) *const first = (const $(type) *)score_ahead$(of.node)(p, scored, scored.h, row) + key;
-//|   if of.by_row and step then
+//|   if whole then
+  {
+//|   elseif of.by_row and step then
   const bool aligned = $(stride) == 1 && ((size_t)first | (size_t)step * $(size)) % 16 == 0;
 //|   elseif of.by_row then
   bool aligned = $(stride) == 1;
@@ -297,7 +282,9 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
 //|   else
   const bool aligned = $(stride) == 1 && (size_t)first % 16 == 0;
 //|   end
+//|   if not whole then
   if (aligned) {
+//|   end
 //|   if of.by_row then
     const int own = lane % $(abreast) * $(16 // size), r = lane / $(abreast);
     to += r * $(tile.pitch) + own * $(size);
@@ -332,11 +319,17 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
       cp_async_part(to + i * 16, first + i * $(16 // size), min(max(scored.sk - key - i * $(16 // size), 0) * $(size), 16));
 //|     end
 //|   end
+//|   if not whole then
     return;
+//|   end
   }
+//|   if not whole then
   ScoreTile here = scored;
   here.b = opaque(here.b), here.h = opaque(here.h), here.sq = opaque(p.sq), here.sk = opaque(p.sk);
-//|   if of.by_row then
+//|   end
+//|   if whole then
+}
+//|   elseif of.by_row then
   stage_words$(of.node)(p, here, to, row, key, lane);
 }
 //|   else
@@ -392,48 +385,8 @@ __device__ __forceinline__ int far_side(const Params &p, const ScoreTile &scored
 
 //| local boxes = {}
 //| for _, tile in ipairs(l.staged.tiles) do if tile.boxed then boxes[#boxes + 1] = tile end end
-//| -- Of rows that are whole lines nothing is read again: they leave the L2 to K and V.
-//| local once = #boxes > 0
-//| for _, tile in ipairs(boxes) do once = once and tile.swizzled end
-//| local hint = once and ".L2::cache_hint" or ""
-//| local ranks = {}
-//| for _, tile in ipairs(boxes) do
-//|   local rank = tile.of.rank
-//|   if not ranks[rank] then
-//|     ranks[rank] = true
-//|     local places = ({ [2] = "%3, %4", [3] = "%3, %4, %5", [4] = "%3, %4, %5, %6" })[rank]
-//|     local inputs = ({ [2] = "", [3] = ', "r"(at[2])', [4] = ', "r"(at[2]), "r"(at[3])' })[rank]
-// A box of an array of the score program, at the first index, the row, and what is left.
-__device__ __forceinline__ void load_box(u32 to, const TensorMap &map, u32 barrier, const int (&at)[$(rank)]) {
-//|     if once then
-  u64 policy;
-  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-//|     end
-//|     if once then places = places .. "}], [%2], %" .. rank + 3 else places = places .. "}], [%2]" end
-  asm volatile("cp.async.bulk.tensor.$(rank)d.shared::cluster.global.mbarrier::complete_tx::bytes$(hint) [%0], [%1, {$(places);" ::
-                   "r"(to), "l"(&map), "r"(barrier), "r"(at[0]), "r"(at[1])$(inputs)$(once and ', "l"(policy)' or "") : "memory");
-}
-//|   end
-//|   local node, last, order = tile.node, rank - 1, { rank - 1, tile.of.row_index }
-//|   for i = 0, last - 1 do if i ~= tile.of.row_index then order[#order + 1] = i end end
-//|   local more = tile.swizzled and "" or (" and %d more"):format(tile.pitch // 2 - c.bc)
-// Elements of key to key + BC$(more) of array $(tile.of.operand), of rows from `row` on, by its map: what is outside are zeros.
-__device__ __forceinline__ void load_tile$(node)(const Params &p, const TensorMap &map, const ScoreTile &scored, u32 to, u32 full, int row,
-                                             int key) {
-  int index[$(rank)];
-  score_at$(node)(p, scored, row, index);
-//|   if tile.swizzled then
-#pragma unroll
-  for (int box = 0; box < $(tile.bytes // tile.box); box++) {
-//|   end
-//|   local place = { ("index[%d] + key"):format(order[1]) .. (tile.swizzled and (" + box * %d"):format(tile.pitch // 2) or "") }
-//|   for n = 2, #order do place[n] = ("index[%d]"):format(order[n]) end
-  const int at[$(rank)] = {$(table.concat(place, ", "))};
-  load_box(to$(tile.swizzled and (" + box * %d"):format(tile.box) or ""), map, full, at);
-//|   if tile.swizzled then
-  }
-//|   end
-}
+//| if #boxes > 0 then
+//|   include "wgmma/hopper_boxes.cu"
 //| end
 // Where a block's tile is is looked up each time, so that no register holds it: they are few here.
 __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box_types())) {
@@ -484,17 +437,17 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
 //| local function load_boxes()
 //|   local bytes = 0
 //|   for _, tile in ipairs(boxes) do bytes = bytes + tile.bytes end
-      if (p.boxed && threadIdx.x % 32 == 0) {
+      if (threadIdx.x % 32 == 0) {
         mbarrier_expect(score_full(smem, at), $(bytes));
 //|   for _, tile in ipairs(boxes) do
         load_tile$(tile.node)(p, map$(tile.node), scored, stage + $(tile.at), score_full(smem, at), $(first_row), block * BC);
 //|   end
       }
 //| end
-//| local boxes_alone = #boxes > 0 and #boxes == #l.staged.tiles and #l.staged.lines == 0
+//| local boxes_alone = #boxes > 0 and #copied == 0 and #l.staged.lines == 0
 //| if boxes_alone then load_boxes() end
-//| for _, tile in ipairs(l.staged.tiles) do
-      $(tile.boxed and "if (!p.boxed) " or "")stage_tile$(tile.node)(p, scored, stage + $(tile.at), $(first_row), block * BC,
+//| for _, tile in ipairs(copied) do
+      stage_$(tile.shifted and "shifted" or "tile")$(tile.node)(p, scored, stage + $(tile.at), $(first_row), block * BC,
                                                                      opaque((int)threadIdx.x) % 32);
 //| end
 //| -- What a line has of the rows of a tile beyond its own `keys`, from the stage before.
@@ -572,12 +525,14 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
           }
       }
 //| end
-//| if #l.staged.tiles > 0 then
+//| if #copied > 0 then
       mbarrier_arrive_copied(score_full(smem, at));
 //| end
       __syncwarp();
 //| if #boxes > 0 and not boxes_alone then load_boxes() end
-      if ($(#boxes > 0 and "!p.boxed && " or "")threadIdx.x % 32 == 0) mbarrier_arrive(score_full(smem, at));
+//| if #boxes == 0 then
+      if (threadIdx.x % 32 == 0) mbarrier_arrive(score_full(smem, at));
+//| end
       walked = walked / 8 * 8 + (turn + 1) % (2 * STAGES_SCORE);
     }
 //| if l.persistent then

@@ -179,6 +179,9 @@ void fa_case_set_score(fa_case *c, const fa_program *program, bool drawn)
     fa_score_known_name(&c->problem, program);
     c->scalars = fa_score_scalars_of(program);
     c->strided_score = drawn;
+    if (drawn && fa_random_below(&r, 2) && program && program->planes.n && c->problem.op == FA_FORWARD &&
+        fa_dtype_bytes(c->problem.dtype) == 2 && !(c->problem.features & FA_FEATURE_LENGTHS))
+        c->problem.features |= FA_FEATURE_SCORE_ANYWHERE;
     for (int k = 0; drawn && program && k < program->ir.operands; k++)
         if (program->ir.operand[k].scalar)
             c->scalars.of[k] = draw_scalar(&program->ir.operand[k], &r);

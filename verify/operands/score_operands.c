@@ -1,6 +1,7 @@
 /* score_operands: shapes from those of the program, elements by a seed. */
 #include "score_operands.h"
 #include "gen/error.h"
+#include "gen/problem.h"
 #include "gen/score/known.h"
 #include "gen/score/names.h"
 #include "gen/score/shape.h"
@@ -94,10 +95,46 @@ static double draw(const fa_score_operands *o, int k, const int64_t *index, bool
     return o->program->ir.operand[k].type == FA_SCORE_F32 ? (double)fa_random_normal(r) / 2 : fa_random_below(r, INTEGERS);
 }
 
+/* An array of which the class says how it lies; NULL: it lies anywhere. */
+static const fa_score_plane *plane_of(const fa_score_operands *o, int k, const fa_problem *p)
+{
+    const fa_score_planes *planes = &o->program->planes;
+    bool any = p->op != FA_FORWARD || fa_dtype_bytes(p->dtype) != 2 || p->features & (FA_FEATURE_LENGTHS | FA_FEATURE_SCORE_ANYWHERE);
+    for (int i = 0; !any && i < planes->n; i++)
+        if (planes->of[i].operand == k)
+            return &planes->of[i];
+    return NULL;
+}
+
+/* Lines at multiples of 16 bytes, of keys side by side or of queries; with 16 bytes more where `gaps`. */
+static void lay_aligned(fa_score_operands *o, int k, const fa_score_plane *plane, bool columns, bool gaps)
+{
+    const int64_t *n = o->data.extent[k], unit = 16 / plane->bytes;
+    int last = plane->rank - 1, inner = columns ? plane->row_index : last, outer = columns ? last : plane->row_index;
+    int64_t step = (n[inner] + unit - 1) / unit * unit + (gaps ? unit : 0), elements = n[inner];
+    o->array[k].stride[inner] = 1;
+    for (int at = last + 1; at >= 0; at--) { /* lines first */
+        int i = at > last ? outer : at;
+        if (i < 0 || i == inner || (at <= last && i == outer))
+            continue;
+        bool many = elements * n[i] > ELEMENTS_MOST, shares = many && i == outer;
+        o->array[k].stride[i] = shares ? unit : many || o->array[k].shared ? 0 : step;
+        o->array[k].shared = shares ? i + 1 : o->array[k].shared;
+        elements *= many || o->array[k].shared ? 1 : n[i];
+        step = shares ? step + unit * n[i] : o->array[k].stride[i] ? step * n[i] : step;
+    }
+    o->array[k].bytes = (size_t)step * (size_t)plane->bytes;
+}
+
 /* Strides of an array: packed, with rows of 3 more, or the same for one index. */
-static void lay(fa_score_operands *o, int k, fa_random *r, bool strided)
+static void lay(fa_score_operands *o, int k, const fa_problem *p, fa_random *r, bool strided)
 {
     const fa_score_operand *operand = &o->program->ir.operand[k];
+    const fa_score_plane *plane = plane_of(o, k, p);
+    if (plane) {
+        lay_aligned(o, k, plane, plane->bytes == 2 && p->features & FA_FEATURE_SCORE_COLUMNS, strided && fa_random_below(r, 2));
+        return;
+    }
     int kind = strided ? fa_random_below(r, 3) : 0, same = kind == 2 && operand->rank > 1 ? fa_random_below(r, operand->rank) : -1;
     int64_t step = 1, elements = 1;
     for (int i = operand->rank - 1; i >= 0; i--) {
@@ -115,19 +152,20 @@ static void lay(fa_score_operands *o, int k, fa_random *r, bool strided)
 static void advance(const fa_score_operands *o, int k, int64_t *index)
 {
     for (int i = o->program->ir.operand[k].rank - 1; i >= 0; i--) {
-        if (o->array[k].stride[i] && ++index[i] < o->data.extent[k][i])
+        if (o->array[k].stride[i] && o->array[k].shared != i + 1 && ++index[i] < o->data.extent[k][i])
             return;
         index[i] = 0;
     }
 }
 
-static fa_status fill(fa_score_operands *o, int k, fa_random *r, bool strided)
+static fa_status fill(fa_score_operands *o, int k, const fa_problem *p, fa_random *r, bool strided)
 {
     const fa_score_operand *operand = &o->program->ir.operand[k];
     int64_t index[FA_SCORE_RANK_MAX] = { 0 }, elements = 1;
-    lay(o, k, r, strided);
+    lay(o, k, p, r, strided);
+    int shared = o->array[k].shared - 1;
     for (int i = 0; i < operand->rank; i++)
-        elements *= o->array[k].stride[i] ? o->data.extent[k][i] : 1;
+        elements *= o->array[k].stride[i] && i != shared ? o->data.extent[k][i] : 1;
     o->array[k].image = malloc(o->array[k].bytes + 1);
     if (!o->array[k].image)
         return fa_fail(FA_NOMEM, "no memory for %zu bytes of %s", o->array[k].bytes, operand->name);
@@ -137,6 +175,16 @@ static fa_status fill(fa_score_operands *o, int k, fa_random *r, bool strided)
     for (; elements > 0; elements--) {
         store(o, k, index, draw(o, k, index, rises, r));
         advance(o, k, index);
+    }
+    for (int64_t n = 1; shared >= 0 && n < o->data.extent[k][shared]; n++) { /* what a line has that the one before has not */
+        int inner = operand->rank - 1;
+        for (int i = 0; i < operand->rank; i++)
+            inner = o->array[k].stride[i] == 1 ? i : inner;
+        index[shared] = n;
+        for (int64_t m = o->array[k].stride[shared]; m > 0; m--) {
+            index[inner] = o->data.extent[k][inner] - m > 0 ? o->data.extent[k][inner] - m : 0;
+            store(o, k, index, draw(o, k, index, rises, r));
+        }
     }
     return FA_OK;
 }
@@ -157,7 +205,7 @@ fa_status fa_score_operands_fill(fa_score_operands *o, int k, fa_score_element_v
     size_t n = 1;
     for (int i = 0; i < operand->rank; i++) {
         n *= (size_t)o->value[k].extent[i];
-        if (!o->array[k].stride[i] && o->value[k].extent[i] > 1)
+        if ((!o->array[k].stride[i] || o->array[k].shared == i + 1) && o->value[k].extent[i] > 1)
             return fa_fail(FA_UNSUPPORTED, "%s has more elements than are filled one by one", operand->name);
     }
     for (size_t i = 0; o->array[k].image && i < n; i++) {
@@ -204,7 +252,7 @@ fa_status fa_score_operands_draw(fa_score_operands *out, const fa_problem *p, co
             some = some && n > 0;
         }
         if (some)
-            st = fill(out, k, &r, strided);
+            st = fill(out, k, p, &r, strided);
         memcpy(out->value[k].stride, out->array[k].stride, sizeof out->value[k].stride);
     }
     return st;

@@ -13,6 +13,7 @@ typedef struct fa_score_operands {
     struct {
         int64_t stride[FA_SCORE_RANK_MAX]; /* elements; of bits words */
         size_t bytes;
+        int shared;           /* 1 + the index whose elements lie within those of its first, a step apart; 0: none */
         unsigned char *image; /* all NaN, or 1 bits, where no index leads */
         CUdeviceptr at;       /* 0: not on the device */
     } array[FA_SCORE_OPERANDS_MAX];
@@ -21,8 +22,9 @@ typedef struct fa_score_operands {
     const cu_driver *driver;
 } fa_score_operands;
 
-/* On the host, of a call with these sizes. scalars NULL: those of the text. strided: rows have gaps, or an index reads the same elements,
- * as the seed says. Arrays of more than 2^26 elements are the same for all of their first indices. */
+/* On the host, of a call with these sizes, as the problem's class says that arrays lie. scalars NULL: those of the text. strided: rows have
+ * gaps, or an index reads the same elements, as the seed says. Arrays of more than 2^26 elements are the same for all of their first
+ * indices, or have rows that are nearly those before. */
 fa_status fa_score_operands_draw(fa_score_operands *out, const fa_problem *p, const fa_sizes *sizes, const fa_score_scalars *scalars,
                                  uint64_t seed, bool strided);
 
