@@ -41,7 +41,8 @@ static const fa_ragged_how
     pages = { .seed = 3, .forms = FA_FORM_SEQLENS_K | FA_FORM_PAGES, .k = FA_SPREAD_UNIFORM, .page_size = 16, .spare = 2, .wide = 1,
               .foreign = 1 },
     packed = { .seed = 6, .forms = FA_FORM_CU_K | FA_FORM_SEQLENS_K, .k = FA_SPREAD_UNIFORM, .gap = 5 },
-    idle = { .seed = 3, .forms = FA_FORM_SEQLENS_Q | FA_FORM_SEQLENS_K, .q = FA_SPREAD_EDGES, .k = FA_SPREAD_UNIFORM };
+    idle = { .seed = 3, .forms = FA_FORM_SEQLENS_Q | FA_FORM_SEQLENS_K, .q = FA_SPREAD_EDGES, .k = FA_SPREAD_UNIFORM },
+    whole = { .seed = 6, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_FULL };
 /* clang-format on */
 static const scene scenes[] = {
     { "mla", "bf16,d=384,dv=320,mask=none,features=v-in-k,b=2,hq=16,hkv=1", SHARED(32, 2, 0), 2, 170, NONE, WITH(NULL) },
@@ -72,7 +73,7 @@ static const scene scenes[] = {
     { "halves_pair", "bf16,d=384,dv=384,mask=causal,b=1,hq=2,hkv=1", RING(32, 5, 2), 200, 100, NONE, WITH(NULL) },
     { "halves_keyless", "bf16,d=384,dv=384,mask=causal,b=1,hq=1,hkv=1", RING(32, 5, 2), 700, 30, NONE, WITH(NULL) },
     { "two_products", "bf16,d=264,dv=296,mask=causal,b=1,hq=2,hkv=1", TWO_PRODUCTS, 150, 170, NONE, WITH(NULL) },
-    { "passes_parts", "bf16,d=40,dv=304,mask=none,features=lengths,b=1,hq=1,hkv=1", PASSES, 1, 700, NONE, WITH(&packed) },
+    { "passes_parts", "bf16,d=40,dv=304,mask=none,features=lengths,b=1,hq=1,hkv=1", PASSES, 1, 1700, NONE, WITH(&whole) },
     { "passes", "bf16,d=40,dv=304,mask=causal,b=1,hq=2,hkv=1", PASSES, 40, 60, NONE, WITH(NULL) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };

@@ -638,3 +638,23 @@ Test(cost, two_kernels_in_one_are_asked_once)
     cr_expect_lt(price[1], 5 * price[0] / 2, "%lld and %lld steps", (long long)price[0], (long long)price[1]);
     fa_gen_close(g);
 }
+
+/* Where no sequence can have many rows, all go to the kernel of split keys: 64 rows are four of its tiles, each of which reads the keys. */
+Test(cost, few_rows_of_two_kernels_in_one_are_all_priced)
+{
+    double seconds[2];
+    const fa_arch *a = fa_arch_find("h200");
+    fa_config c;
+    fa_cost k;
+    fa_gen *g;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_config_parse(&c, "mixed_mma:br=16,bc=32,warps=1,stages_k=1,stages_v=1,order=0,q_regs=0,pack=1,lag=8,ctas=1"), FA_OK);
+    for (int i = 0; i < 2; i++) {
+        fa_problem p = shaped_problem(i ? "bf16,d=128,mask=causal,features=lengths,b=64,hq=8,hkv=2,sq=16,sk=8192"
+                                        : "bf16,d=128,mask=causal,features=lengths,b=64,hq=8,hkv=2,sq=1,sk=8192");
+        cr_assert_eq(fa_model_cost(g, &p, &c, a, 0, &k), FA_OK, "%s", fa_last_error());
+        seconds[i] = k.seconds;
+    }
+    cr_expect_gt(seconds[1], 1.3 * seconds[0], "%.3g s for 64 rows, %.3g for four", seconds[1], seconds[0]);
+    fa_gen_close(g);
+}

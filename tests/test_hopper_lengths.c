@@ -14,7 +14,8 @@
 #define SIX_EVERY 6               /* of these cases all six combinations are run and compared */
 #define ALONE_EVERY 2             /* of these each sequence is run beside NaN in all others */
 #define ALONE_MOST 6              /* sequences of such a case */
-#define FEW_EVERY 4               /* of these cases one has few queries */
+#define FEW_EVERY 4               /* of these cases one has few queries, of one sequence and head */
+#define CUT_KEYS 1500             /* and so many keys more: its tiles are cut into parts */
 
 /* Every mask with packed rows and with pages, every type, boxes of each width, rows of odd lengths, O in fp32. */
 static const char *const classes[] = {
@@ -48,6 +49,8 @@ static fa_case make(const fa_problem *class, int number, int at, uint64_t seed)
 {
     fa_case c;
     fa_case_make_class(&c, class, at % FEW_EVERY == 3 ? FA_CASE_FEW : FA_CASE_MANY, seed);
+    if (at % FEW_EVERY == 3)
+        c.problem.b = c.problem.hq = c.problem.hkv = 1, c.problem.sk += CUT_KEYS;
     c.choice = (uint32_t)(number * CONFIGS + at % CONFIGS);
     for (int i = 0; i < FA_TENSORS; i++)
         if (c.layout[i] == FA_LAYOUT_REVERSED || c.layout[i] == FA_LAYOUT_FAR)

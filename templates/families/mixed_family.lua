@@ -107,10 +107,12 @@ return function(doc, prompt, few)
       return names
     end,
 
-    -- As if beside each prompt another sequence took one token.
+    -- As if beside each prompt another sequence took one token. Where no sequence can have many rows all of them go to the kernel of split
+    -- keys, with as many queries as there may be.
     work = function(p, c, a, l)
       local tables = { prompt.work(p, c, a, l, true) }
-      for _, t in ipairs(few.work(p, l.few_config, a, l.few_layout, 1)) do tables[#tables + 1] = t end
+      local sq = p.sq * (p.hq // p.hkv) <= FEW_ROWS and p.sq or 1
+      for _, t in ipairs(few.work(p, l.few_config, a, l.few_layout, sq)) do tables[#tables + 1] = t end
       return tables
     end,
   }
