@@ -101,8 +101,9 @@ def parse(argv=None):
                    help="of mla, in place of its cases; each may be a choice, as 16|128,1|2,16,4096; repeat")
     p.add_argument("--prompt", action="append", default=[], metavar="D,DV,B,HEADS,KVHEADS,TOKENS,MASK",
                    help="of prompts, in place of its cases; repeat")
-    p.add_argument("--lengths", choices=("full", "uniform", "few"), default="full",
-                   help="of mla's sequences: all as long as the cache; 1 to that by chance; one of eight as long, the others an eighth")
+    p.add_argument("--lengths", choices=("full", "uniform", "few", "zipf"), default="full",
+                   help="of mla's sequences: all as long as the cache; 1 to that by chance; one of eight as long, the others an eighth; "
+                   "the n-th an n-th of it")
     p.add_argument("--sets", type=int, default=0, help="caches of mla in turns (default: as many as are 400 MB, eight at most)")
     p.add_argument("--config", action="append", default=[],
                    help="values that go in the place of the chosen config's, as parts=4,bc=32|64, or a whole config; repeat")
@@ -146,7 +147,8 @@ SETS_BYTES = 400e6  # of all caches in turns: six times the largest L2
 def lengths_of(how, case, seed):
     """Keys of each sequence of a case; none has fewer than queries."""
     rng = random.Random(f"{how} {seed} {case.name()}")
-    of = {"full": lambda i: case.sk, "uniform": lambda i: rng.randint(1, case.sk), "few": lambda i: case.sk if i % 8 == 0 else case.sk // 8}
+    of = {"full": lambda i: case.sk, "uniform": lambda i: rng.randint(1, case.sk), "few": lambda i: case.sk if i % 8 == 0 else case.sk // 8,
+          "zipf": lambda i: case.sk // (i + 1)}
     return [max(case.sq, of[how](i)) for i in range(case.b)]
 
 
