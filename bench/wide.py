@@ -2,7 +2,8 @@
 """Heads wider than 256: MLA's absorbed decode, prompts of d = 320 and 512 beside 256, and gradients. In CUDA graphs, in turns.
 
 Sections, all of them where none is named:
-    mla         d = 576, dv = 512, V in K, one key head, caches in pages of 64: TFLOP/s, TB/s of the cache's bytes, and what is asked
+    mla         d = 576, dv = 512, V in K, one key head, caches in pages of 64: TFLOP/s, TB/s of the cache's bytes, and what is asked.
+                Launches in turn have caches of their own, some 400 MB in all, so that keys come from memory and not from the L2
     prompts     8 heads, d = 256, 320 and 512 with 8k and 2k tokens: a rate, and its share of the rate at 256
     gradients   the same, backward
 Each output is held against attention in fp32 over some of its rows before it is timed.
@@ -66,6 +67,10 @@ GRADIENTS = [Case("gradients", 1, 8, 8, s, s, d, d, causal) for s in (2048,) for
 CASES = {"mla": MLA, "prompts": PROMPTS, "gradients": GRADIENTS}
 
 
+def prompt(d, dv, b, hq, hkv, n, mask):
+    return Case("prompts", int(b), int(hq), int(hkv), int(n), int(n), int(d), int(dv), mask == "causal")
+
+
 def drawn(section, count, seed):
     """So many cases by chance: caches of at most 1.5 GB, prompts of at most 2 TFLOP."""
     rng, out = random.Random(f"{section} {seed}"), []
@@ -94,6 +99,12 @@ def parse(argv=None):
     p.add_argument("--seed", type=int, default=1, help="of those (default 1)")
     p.add_argument("--case", action="append", default=[], metavar="HEADS,QUERIES,B,KEYS",
                    help="of mla, in place of its cases; each may be a choice, as 16|128,1|2,16,4096; repeat")
+    p.add_argument("--prompt", action="append", default=[], metavar="D,DV,B,HEADS,KVHEADS,TOKENS,MASK",
+                   help="of prompts, in place of its cases; repeat")
+    p.add_argument("--lengths", choices=("full", "uniform", "few", "zipf"), default="full",
+                   help="of mla's sequences: all as long as the cache; 1 to that by chance; one of eight as long, the others an eighth; "
+                   "the n-th an n-th of it")
+    p.add_argument("--sets", type=int, default=0, help="caches of mla in turns (default: as many as are 400 MB, eight at most)")
     p.add_argument("--config", action="append", default=[],
                    help="values that go in the place of the chosen config's, as parts=4,bc=32|64, or a whole config; repeat")
     p.add_argument("--templates", action="append", default=[], help="a folder of templates that goes before the library's; repeat")
@@ -130,12 +141,24 @@ def asked(case, chip):
     return None
 
 
-class Data:
-    """Tensors of a case, and attention in fp32 of some of its rows."""
+SETS_BYTES = 400e6  # of all caches in turns: six times the largest L2
 
-    def __init__(self, case):
+
+def lengths_of(how, case, seed):
+    """Keys of each sequence of a case; none has fewer than queries."""
+    rng = random.Random(f"{how} {seed} {case.name()}")
+    of = {"full": lambda i: case.sk, "uniform": lambda i: rng.randint(1, case.sk), "few": lambda i: case.sk if i % 8 == 0 else case.sk // 8,
+          "zipf": lambda i: case.sk // (i + 1)}
+    return [max(case.sq, of[how](i)) for i in range(case.b)]
+
+
+class Data:
+    """Tensors of a case, and attention in fp32 of some of its rows. Of sets of caches each call may take the next. share: keys that there
+    are of those of full caches."""
+
+    def __init__(self, case, options):
         import torch
-        self.case, c = case, case
+        self.case, c, self.share, self.sets = case, case, 1.0, 1
         make = lambda *shape: torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
         self.q, self.o = make(c.b, c.sq, c.hq, c.d), torch.empty(c.b, c.sq, c.hq, c.dv, device="cuda", dtype=torch.bfloat16)
         self.table = self.lengths = None
@@ -143,8 +166,10 @@ class Data:
             n = (c.sk + PAGE - 1) // PAGE
             self.k = make(c.b * n, PAGE, 1, c.d)
             self.table = torch.randperm(c.b * n, device="cuda").to(torch.int32).view(c.b, n)
-            self.lengths = torch.full((c.b,), c.sk, dtype=torch.int32, device="cuda")
-            self.v = self.k[..., :c.dv]
+            some = lengths_of(options.lengths, c, options.seed)
+            self.lengths, self.share = torch.tensor(some, dtype=torch.int32, device="cuda"), sum(some) / (c.b * c.sk)
+            self.sets = options.sets or max(1, min(8, math.ceil(SETS_BYTES / (self.k.nbytes * self.share))))
+            self.caches = [self.k, *(self.k.clone() for _ in range(self.sets - 1))]
         else:
             self.k, self.v = make(c.b, c.sk, c.hkv, c.d), make(c.b, c.sk, c.hkv, c.dv)
 
@@ -153,12 +178,13 @@ class Data:
         import torch
         c, worst = self.case, 0.0
         for head in {0, c.hq - 1}:
-            k = self.k[self.table[-1].long()].reshape(-1, c.d)[:c.sk] if c.section == "mla" else self.k[-1, :, head * c.hkv // c.hq]
+            seen = c.sk if self.lengths is None else int(self.lengths[-1])
+            k = self.k[self.table[-1].long()].reshape(-1, c.d)[:seen] if c.section == "mla" else self.k[-1, :, head * c.hkv // c.hq]
             v = k[:, :c.dv] if c.section == "mla" else self.v[-1, :, head * c.hkv // c.hq]
             rows = torch.arange(max(0, c.sq - 64), c.sq, device="cuda")
             s = self.q[-1, rows, head].float() @ k.float().T * c.d ** -0.5
             if c.causal:
-                s = s.masked_fill(torch.arange(c.sk, device="cuda")[None] > rows[:, None] + c.sk - c.sq, float("-inf"))
+                s = s.masked_fill(torch.arange(seen, device="cuda")[None] > rows[:, None] + seen - c.sq, float("-inf"))
             right = s.softmax(-1) @ v.float()
             worst = max(worst, float((out[-1, rows, head].float() - right).norm() / right.norm()))
         return worst
@@ -199,14 +225,21 @@ class Side:
             out.setdefault(config, "model")
         return told["problem"], out
 
-    def call(self, data, plan):
+    def calls(self, data, plan):
+        """Arguments of a call with each set of caches; they share a workspace, as launches in one stream may."""
         c, f = data.case, self.fagen
-        v, mask = data.k[..., :c.dv] if c.section == "mla" else data.v, f.MASKS["causal" if c.causal else "none"]
-        a = self.fa.args(data.q, data.k, v, data.o, mask, lengths=data.lengths, table=data.table, sk=c.sk)
-        if c.section == "mla":
-            a.layout_flags = f.abi.FA_V_IN_K
-        keep = [self.fa.give_workspace(a, plan), data]
-        return a, keep
+        mask, out, space = f.MASKS["causal" if c.causal else "none"], [], None
+        for k in data.caches if c.section == "mla" else [data.k]:
+            v = k[..., :c.dv] if c.section == "mla" else data.v
+            a = self.fa.args(data.q, k, v, data.o, mask, lengths=data.lengths, table=data.table, sk=c.sk)
+            if c.section == "mla":
+                a.layout_flags = f.abi.FA_V_IN_K
+            if space is None:
+                space = self.fa.give_workspace(a, plan)
+            else:
+                a.workspace, a.workspace_size = out[0].workspace, out[0].workspace_size
+            out.append(a)
+        return out, [space, data]
 
     def gradient(self, data):
         import torch
@@ -236,7 +269,7 @@ def gradient_error(data, grad, outs):
 
 
 def peers(data):
-    """{name: a call} of FlashAttention-3, FlashMLA and FlashInfer, where they run here; why not is told."""
+    """{name: a call with one of the caches} of FlashAttention-3, FlashMLA and FlashInfer, where they run here; why not is told."""
     import torch
     c, out = data.case, {}
     if c.section != "mla":
@@ -244,12 +277,11 @@ def peers(data):
     try:
         from sections.decode_peers import PEERS
         fa3 = PEERS["fa3kv"]().module
-        rope, latent = data.k[..., c.dv:], data.k[..., :c.dv]
         q_rope, q_latent = data.q[..., c.dv:], data.q[..., :c.dv]
 
-        def run():
-            out = fa3.flash_attn_with_kvcache(q_rope, rope, latent, qv=q_latent, cache_seqlens=data.lengths, page_table=data.table,
-                                              softmax_scale=c.d ** -0.5, causal=c.causal, num_splits=0)
+        def run(k):
+            out = fa3.flash_attn_with_kvcache(q_rope, k[..., c.dv:], k[..., :c.dv], qv=q_latent, cache_seqlens=data.lengths,
+                                              page_table=data.table, softmax_scale=c.d ** -0.5, causal=c.causal, num_splits=0)
             return out[0] if isinstance(out, tuple) else out
         out["fa3 qv"] = run
     except Exception as e:
@@ -257,7 +289,7 @@ def peers(data):
     try:
         from flash_mla import flash_mla_with_kvcache, get_mla_metadata
         meta = get_mla_metadata(data.lengths, c.sq * c.hq, 1)
-        out["flash_mla"] = lambda: flash_mla_with_kvcache(data.q, data.k, data.table, data.lengths, c.dv, *meta, c.d ** -0.5, c.causal)[0]
+        out["flash_mla"] = lambda k: flash_mla_with_kvcache(data.q, k, data.table, data.lengths, c.dv, *meta, c.d ** -0.5, c.causal)[0]
     except Exception as e:  # it is not there, or does not take this
         print(f"  flash_mla: {str(e).splitlines()[0][:100]}", file=sys.stderr)
     try:
@@ -267,8 +299,10 @@ def peers(data):
         w.plan(torch.arange(c.b + 1, dtype=torch.int32, device="cuda") * c.sq, torch.arange(c.b + 1, dtype=torch.int32, device="cuda") * n,
                data.table.flatten(), data.lengths, c.hq, c.dv, c.d - c.dv, PAGE, c.causal, c.d ** -0.5, torch.bfloat16, torch.bfloat16)
         q = data.q.view(-1, c.hq, c.d)
-        kv = data.k.view(-1, PAGE, c.d)
-        out["flashinfer"] = lambda: w.run(q[..., :c.dv], q[..., c.dv:], kv[..., :c.dv], kv[..., c.dv:]).view(c.b, c.sq, c.hq, c.dv)
+        def run_paged(k):
+            kv = k.view(-1, PAGE, c.d)
+            return w.run(q[..., :c.dv], q[..., c.dv:], kv[..., :c.dv], kv[..., c.dv:]).view(c.b, c.sq, c.hq, c.dv)
+        out["flashinfer"] = run_paged
     except Exception as e:
         print(f"  flashinfer: {str(e).splitlines()[0][:100]}", file=sys.stderr)
     return out
@@ -276,7 +310,7 @@ def peers(data):
 
 def measure(case, sides, options, plans):
     from common import graphs
-    data, calls, variants, keep = Data(case), {}, {}, []
+    data, calls, variants, keep = Data(case, options), {}, {}, []
     for side in sides:
         if case.section == "gradients":
             a, kept, grad, outs = side.gradient(data)
@@ -293,28 +327,28 @@ def measure(case, sides, options, plans):
             if isinstance(plan, str):
                 variants[name] = {"why": plan, "config": config}
                 continue
-            a, kept = side.call(data, plan)
+            some, kept = side.calls(data, plan)
             keep.append(kept)
             data.o.fill_(float("nan"))
-            side.fa.launch(a, plan)
+            side.fa.launch(some[-1], plan)
             error = data.error(data.o)
             variants[name] = {"error": error, "config": config}
             if not error < 2e-2:
                 variants[name]["why"] = f"wrong: relative error {error:.2e}"
                 continue
-            calls[name] = lambda i, s=side, a=a, plan=plan: s.fa.launch(a, plan)
+            calls[name] = lambda i, s=side, some=some, plan=plan: s.fa.launch(some[i % len(some)], plan)
     for name, call in (peers(data) if options.peers else {}).items():
         key = (name, "", "peer")
         try:
-            variants[key] = {"error": data.error(call()), "config": name, "peer": True}
-            calls[key] = lambda i, call=call: call()
+            variants[key] = {"error": data.error(call(data.k)), "config": name, "peer": True}
+            calls[key] = lambda i, call=call: call(data.caches[i % data.sets])
         except Exception as e:  # a shape that it does not take raises its own kinds
             variants[key] = {"why": str(e).splitlines()[0][:120], "config": name, "peer": True}
-    made = {name: graphs.capture(call, lasts=2e-3) for name, call in calls.items()}
+    made = {name: graphs.capture(call, sets=data.sets, lasts=2e-3) for name, call in calls.items()}
     for name, seconds in graphs.race(made, random.Random(1), options.rounds).items():
         variants[name]["seconds"] = seconds
     del keep
-    return variants
+    return variants, data.share
 
 
 def differing(config, base):
@@ -333,6 +367,8 @@ def main(argv=None):
     of = {s: drawn(s, options.draw, options.seed) if options.draw else CASES[s] for s in options.section or SECTIONS}
     if options.case:
         of["mla"] = [mla(*map(int, x)) for text in options.case for x in itertools.product(*(v.split("|") for v in text.split(",")))]
+    if options.prompt:
+        of["prompts"] = [prompt(*text.split(",")) for text in options.prompt]
     cases = [c for some in of.values() for c in some if not options.only or re.search(options.only, c.name())]
     begun, documents, problems = time.monotonic(), [], {}
     plans = {c: {s.label: {} for s in sides} for c in cases}
@@ -361,7 +397,7 @@ def main(argv=None):
             left_out.append(case.name())
             continue
         try:
-            variants = measure(case, sides, options, plans[case])
+            variants, share = measure(case, sides, options, plans[case])
         except (RuntimeError, torch.OutOfMemoryError) as e:
             print(f"{case.section} {case.name()}: {str(e).splitlines()[0][:150]}", flush=True)
             continue
@@ -373,8 +409,8 @@ def main(argv=None):
                 print(f"    {v['why'][:130]}  {name[0]} {differing(name[1], base)}")
                 continue
             t = statistics.median(v["seconds"])
-            rate = case.flops() / t / 1e12
-            more = f"{case.bytes() / t / 1e12:6.2f} TB/s" if case.section == "mla" else ""
+            rate = share * case.flops() / t / 1e12
+            more = f"{share * case.bytes() / t / 1e12:6.2f} TB/s" if case.section == "mla" else ""
             key = (case.section, case.b, case.sk, case.causal)
             if name[0] == "tree" and name[2] == "chosen":
                 rates[key, case.d] = rate
@@ -390,7 +426,7 @@ def main(argv=None):
         fastest = min((statistics.median(v["seconds"]) for n, v in variants.items() if n[0] == "tree" and "seconds" in v), default=0)
         if "tree" in times:
             regrets.append(times["tree"] / fastest - 1)
-        documents.append({"problem": problems[case], "flops": case.flops(), "case": case.name(),
+        documents.append({"problem": problems[case], "flops": share * case.flops(), "case": case.name(),
                           "variants": [{**v, "side": n[0]} for n, v in variants.items()]})
     for label, ratios in over.items():
         print(f"{label} over the tree: mean {statistics.geometric_mean(ratios):.3f}, least {min(ratios):.3f} of {len(ratios)}")

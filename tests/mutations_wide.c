@@ -40,6 +40,7 @@
 static const fa_ragged_how
     pages = { .seed = 3, .forms = FA_FORM_SEQLENS_K | FA_FORM_PAGES, .k = FA_SPREAD_UNIFORM, .page_size = 16, .spare = 2, .wide = 1,
               .foreign = 1 },
+    full = { .seed = 3, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_FULL },
     packed = { .seed = 6, .forms = FA_FORM_CU_K | FA_FORM_SEQLENS_K, .k = FA_SPREAD_UNIFORM, .gap = 5 },
     idle = { .seed = 3, .forms = FA_FORM_SEQLENS_Q | FA_FORM_SEQLENS_K, .q = FA_SPREAD_EDGES, .k = FA_SPREAD_UNIFORM },
     whole = { .seed = 6, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_FULL };
@@ -75,6 +76,7 @@ static const scene scenes[] = {
     { "two_products", "bf16,d=264,dv=296,mask=causal,b=1,hq=2,hkv=1", TWO_PRODUCTS, 150, 170, NONE, WITH(NULL) },
     { "passes_parts", "bf16,d=40,dv=304,mask=none,features=lengths,b=1,hq=1,hkv=1", PASSES, 1, 1700, NONE, WITH(&whole) },
     { "passes", "bf16,d=40,dv=304,mask=causal,b=1,hq=2,hkv=1", PASSES, 40, 60, NONE, WITH(NULL) },
+    { "mla_rest", "bf16,d=384,dv=256,mask=none,features=lengths+v-in-k,b=5,hq=16,hkv=1", SHARED(32, 2, 0), 1, 700, NONE, WITH(&full) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
@@ -140,6 +142,8 @@ static const mutation mutations[] = {
       "mla_parts" },
     { "sequences past the first 32 are those again", "varlen_order.cu", "gather(__shfl_sync(~0u, lanes.number, 31) + 1)",
       "gather(__shfl_sync(~0u, lanes.number, 31) - 31)", 0, "mla_many" },
+    { "parts of the last tiles begin with the first tile", "varlen_order.cu", "index = sums.whole + w.number;", "index = w.number;", 0,
+      "mla_rest" },
     { "Q is multiplied before all of it is there", C, "fence_async();\n      named_wait(9, 128 * CONSUMERS);", "fence_async();", 0, "mla" },
     { "O begins with the first column", "hopper_store.cu", "l.shared and \" + column\" or \"\"", "\"\"", 0, "mla" },
     { "a block of a pair has the first one's rows", C, "const int first_row = where.row + row_in_tile(0);",

@@ -13,6 +13,9 @@ local ROWS_SM = 2 * decode.rows_sm -- rows of parts that an SM has room for in t
 -- With lengths the workspace is as large as that of whole tiles, and holds where each tile is as well: so many tiles for each SM.
 local LENGTHS_ROWS_SM, PLACES_SM = split.rows_sm - 64, 32
 local ROUNDS = 2                   -- of parts for every thread block at most, where the cost decides
+-- Where sequences have lengths and two warpgroups share rows, a launch of more tiles than a round cuts those of the last one alone, for so
+-- many rounds of parts at most: a warp has a lane for each way.
+local RESTS = 28
 -- Where more rounds than these fill the chip better: so many, of so many rows of parts for an SM; the fewer columns, the more. A tile's
 -- parts are then read by all SMs, so many bytes in a clock. A start takes them where they spare a part of the time.
 local MORE_ROUNDS, SPARED, FULL, PART_KEYS = 8, 0.05, 0.93, 256
@@ -67,11 +70,11 @@ local dropped = { tokens = true, varlen_grid = true, page = true, ahead = true, 
 
 -- Of the tiles of the last round: parts that fill the chip in the fewest clocks, without those of the rounds before, and how many tiles
 -- these are.
-local function parts_of_last(l, tiles, blocks, thread_blocks)
+local function parts_of_last(l, tiles, blocks, thread_blocks, most_rounds)
   local rest = tiles % thread_blocks
   local most = math.min(blocks // 2, rest > 0 and thread_blocks * l.part_tiles // rest or 0)
   local each, least = 1, blocks * l.block_clocks + l.tile_clocks
-  for rounds = 1, l.rounds do
+  for rounds = 1, most_rounds do
     local n = rest > 0 and math.min(rounds * thread_blocks // rest, most) or 1
     if n >= 2 and n ~= each then
       local clocks = (rest * n + thread_blocks - 1) // thread_blocks * ((blocks + n - 1) // n * l.block_clocks + l.tile_clocks)
@@ -85,7 +88,8 @@ end
 -- The number of parts of each tile, as parts_of() of split_parts.cu finds it, by the tunable's value; and the clocks that they take, where
 -- the cost decides. blocks: of the keys that the longest tile sees. Batch invariance: tiles and thread blocks are those of a sequence.
 local function parts_of(parts, l, tiles, blocks, thread_blocks)
-  if l.last_round then return parts_of_last(l, tiles, blocks, thread_blocks) end
+  if l.last_round then return parts_of_last(l, tiles, blocks, thread_blocks, l.rounds) end
+  if l.rests and tiles > thread_blocks then return parts_of_last(l, tiles, blocks, thread_blocks, l.rests) end
   local most = math.min(blocks // 2, thread_blocks * l.part_tiles // tiles)
   if l.walks then most = parts > 1 and blocks // 2 or math.min(blocks // 2, blocks * l.block_clocks // (2 * l.tile_clocks)) end
   if parts > 1 then return math.max(math.min(parts, most), 1) end
@@ -260,6 +264,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     l.merge_clocks, l.part_clocks = l.merges and MERGE_CLOCKS or 90 * columns, l.merges and 100 or 28 * columns
     l.sum_clocks = l.more_rounds and l.merges and c.br * columns * 4 // SUM_BYTES_CLK or 0
     l.rounds = p.has_batch_invariant and 1 or l.more_rounds and MORE_ROUNDS or ROUNDS
+    l.rests = l.shared and p.has_lengths and not l.fixed_parts and RESTS or nil
     return l
   end
 
@@ -443,7 +448,8 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       if not l.near then
         parts, rest = parts_of(c.parts, l, l.walks and tiles // p.b or tiles, blocks, l.walks and NOMINAL or thread_blocks)
       end
-      local cut = l.last_round and rest or tiles
+      local last = l.last_round or l.rests and tiles > thread_blocks
+      local cut = last and rest or tiles
       local pieces = tiles - cut + cut * parts
       local first = whole.work(p, c, a, l, not l.walks, pieces) -- batch invariance: one config for single tokens, too
       -- Fitted as those numbers were: rows are copied, not boxes.
@@ -488,7 +494,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         first.tile_latency = first.tile_latency + math.floor(NEXT_TILE * c.br * (p.d + p.dv) * (rounds - 1) / rounds)
       end
       first.cuts, first.even = parts, l.even_rows and 1 or 0
-      if l.last_round and parts > 1 then first.rest = rest end
+      if last and parts > 1 then first.rest = rest end
       if p.has_lengths and c.feeder and c.grid == 2 and parts > 1 then first.tile_latency = first.tile_latency + 600 end
       if gathers then first.gathers = 1 end
       -- They leave in fp32, twice the bytes, and are added up: the rows that are there.

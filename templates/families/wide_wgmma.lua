@@ -64,7 +64,7 @@ local function places(p, c)
   l.bytes = l.slots + 2 * l.slot
   if p.has_lengths then -- what the scheduler searches tiles with
     l.order = l.bytes
-    l.bytes = l.order + 32 + 32 * 16
+    l.bytes = l.order + 32 + 32 * 16 + 16
   end
   return l
 end

@@ -1,5 +1,5 @@
 //| needs "c.cluster? l.block_clocks l.fixed_parts? l.last_round? l.merge_clocks l.merges l.more_rounds l.near? l.nominal? l.part_clocks"
-//| needs "l.rounds l.shared? l.sum_clocks l.tile_clocks l.tma? l.walks?"
+//| needs "l.rests? l.rounds l.shared? l.sum_clocks l.tile_clocks l.tma? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local tiles_at_once = "(int)" .. ((c.cluster or 1) > 1 and "(" .. wk.blocks .. " / CLUSTER)" or wk.blocks)
@@ -34,7 +34,7 @@ struct Parts {
   __device__ __forceinline__ int total() const { return walked + (tiles - walked) * each; }
 };
 //|   end
-//| elseif l.last_round then
+//| elseif l.last_round or by_mean then
 // What there is to take: first the tiles that are not cut, then all parts of the others.
 struct Parts {
   int tiles, each, whole;
@@ -69,28 +69,34 @@ __device__ __forceinline__ int parts_of(int tiles, int blocks) {
 //| else
 // At least two blocks of keys are in a part of the longest tile, and all parts find room in the workspace.
 //|   if by_mean then
-// mean: blocks of a tile. By whole warps: a lane tries one round, or two, the first none.
-__device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_blocks, int mean) {
-  const u32 some = max(tiles, 1), most = max(min(blocks / 2, (int)(thread_blocks * PART_TILES / some)), 1);
 //|     if l.fixed_parts then
-  return {tiles, (int)min((u32)PARTS, most)};
-//|     else
-  const u32 lane = threadIdx.x % 32, n = lane == 0 ? 1 : min(max(lane * thread_blocks / some, 1u), most);
-  // Rounds of parts as long as they are on average, and at least one of the longest tile's.
-  const u64 rounds = (tiles * n + thread_blocks - 1) / thread_blocks;
-  const u64 rest = rounds * ((u64)((mean + n - 1) / n) * BLOCK_CLOCKS + TILE_CLOCKS);
-  const u64 clocks = max(rest, (u64)((blocks + n - 1) / n) * BLOCK_CLOCKS + TILE_CLOCKS) + (n > 1 ? MERGE_CLOCKS + n * PART_CLOCKS : 0);
-  u64 least = __shfl_sync(~0u, clocks, 0);
-  u32 each = 1;
-#pragma unroll
-  for (int tried = 1; tried <= ROUNDS; tried++) {
-    const u64 other = __shfl_sync(~0u, clocks, tried);
-    const u32 parts = __shfl_sync(~0u, n, tried);
-    if (other < least) each = parts, least = other;
-  }
-  return {tiles, (int)each};
-//|     end
+__device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_blocks, int) {
+  const u32 most = max(min(blocks / 2, thread_blocks * PART_TILES / max(tiles, 1)), 1);
+  return {tiles, (int)min((u32)PARTS, most), 0};
 }
+//|     else
+// mean: blocks of a tile. By whole warps, of which each lane tries one way: lane 0 cuts nothing, the next ROUNDS cut all tiles, for a round
+// of parts or more. Of more tiles than a round the other lanes cut those of the last one alone, for one round of parts to RESTS.
+__device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_blocks, int mean) {
+  constexpr int RESTS = $(l.rests);
+  static_assert(1 + ROUNDS + RESTS <= 32, "a lane for each way");
+  const int lane = (int)threadIdx.x % 32, full = tiles / thread_blocks;
+  const bool last = lane > ROUNDS && full > 0;
+  const int whole = last ? full * thread_blocks : 0, cut = tiles - whole, some = max(cut, 1);
+  const int rounds = last ? min(lane - ROUNDS, RESTS) : lane > ROUNDS ? 0 : lane;
+  const int n = max(min(rounds * thread_blocks / some, min(blocks / 2, thread_blocks * PART_TILES / some)), 1);
+  // Rounds are as long as their tiles on average, and no launch is shorter than its longest. Shorter tiles of a round begin where longer
+  // ones leave room: uncut, rounds are as long as tiles that are as far below the mean as the longest is above.
+  const int usual = full > 0 && n == 1 ? max(2 * mean - blocks, 0) : (mean + n - 1) / n, longest = last ? blocks : (blocks + n - 1) / n;
+  const float clocks = (float)((cut * n + thread_blocks - 1) / thread_blocks) * (float)(usual * BLOCK_CLOCKS + TILE_CLOCKS) +
+                       (last ? (float)full * (float)(mean * BLOCK_CLOCKS + TILE_CLOCKS) : 0.f);
+  const float all = fmaxf(clocks, (float)(longest * BLOCK_CLOCKS + TILE_CLOCKS)) + (n > 1 ? (float)(MERGE_CLOCKS + n * PART_CLOCKS) : 0.f);
+  // Positive numbers are ordered as their bits. The first lane of those with the least has it, but for the last five bits.
+  const int best = (int)(__reduce_min_sync(~0u, (__float_as_uint(all) & ~31u) | (u32)lane) % 32);
+  const int each = __shfl_sync(~0u, n, best);
+  return {tiles, each, each == 1 ? tiles : __shfl_sync(~0u, whole, best)};
+}
+//|     end
 //|   else
 __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_blocks) {
 //|   if l.last_round then
@@ -125,18 +131,19 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
 //| if p.has_lengths and l.walks then
 //|   pr.part_of(true)
 //| elseif p.has_lengths then
+//|   if not l.near then
+//|     local kind, found, open = "int", ".each", "parts, tiles"
+//|     if by_mean then kind, found, open = "Parts", "", "parts.each, tiles - parts.whole" end
+//|     local of = "(tiles, " .. blocks_of("keys") .. ", " .. tiles_at_once .. (by_mean and ", " .. blocks_of("mean") or "") .. ")"
 // The same for this launch: of each of its tiles, where the longest sees so many keys. By a warp of each block.
-__device__ __forceinline__ int parts_of_launch(const Params &p, int tiles, int keys$(by_mean and ", int mean" or "")) {
-//|   if l.near then
-  const int parts = 1;
-//|   else
-  const int parts = parts_of(tiles, $(blocks_of("keys")), $(tiles_at_once)$(by_mean and ", " .. blocks_of("mean") or "")).each;
-//|   end
-//|   if l.merges then
-  if ($(wk.block) == 0 && threadIdx.x % 32 == 0) *(int4 *)p.tiles_open = make_int4(parts, tiles, 0, 0);  // for the second step
-//|   end
+__device__ __forceinline__ $(kind) parts_of_launch(const Params &p, int tiles, int keys$(by_mean and ", int mean" or "")) {
+  const $(kind) parts = parts_of$(of)$(found);
+//|     if l.merges then
+  if ($(wk.block) == 0 && threadIdx.x % 32 == 0) *(int4 *)p.tiles_open = make_int4($(open), 0, 0);  // for the second step
+//|     end
   return parts;
 }
+//|   end
 //|   if l.merges then
 // Where a tile is$(l.shared and ", and its rows" or ""), for the second step: its number says nothing without the search.
 __device__ __forceinline__ void leave_place(const Params &p, const Tile &where$(l.shared and ", int rows" or "")) {

@@ -86,8 +86,9 @@ struct Counts {
 //| elseif l.shared then
 struct Counts {
   int per_head;      // tiles of a head of the 32 sequences at hand
-  int begin, total;  // tiles of all heads of the sequences before these; parts of all tiles
-  int parts;         // of each tile
+  int begin, total;  // tiles of all heads of the sequences before these; what there is to take: tiles that are not cut, then parts
+  int parts;         // of each tile that is cut
+  int whole;         // tiles that are not
   __device__ __forceinline__ int end(int heads) const { return begin + per_head * heads; }
 };
 //| else
@@ -146,7 +147,11 @@ struct TileOrder {
   }
   __device__ __forceinline__ Counts counts() const {
     const uint4 x = load_shared_x4(smem + $(l.order));
+//|   if l.shared then
+    return {(int)x.x, (int)x.y, (int)x.z, (int)x.w, (int)load_shared(smem + $(l.order + 32 + 32 * 16))};
+//|   else
     return {(int)x.x, (int)x.y, (int)x.z, (int)x.w};
+//|   end
   }
   __device__ __forceinline__ Found found() const {
     const uint4 x = load_shared_x4(smem + $(l.order + 16));
@@ -157,7 +162,14 @@ struct TileOrder {
   }
   __device__ __forceinline__ void keep(const Counts &n) {
     __syncwarp();
+//|   if l.shared then
+    if (threadIdx.x % 32 == 0) {
+      store_shared(smem + $(l.order), make_uint4(n.per_head, n.begin, n.total, n.parts));
+      store_shared(smem + $(l.order + 32 + 32 * 16), (u32)n.whole);
+    }
+//|   else
     if (threadIdx.x % 32 == 0) store_shared(smem + $(l.order), make_uint4(n.per_head, n.begin, n.total, n.parts));
+//|   end
     __syncwarp();
   }
   __device__ __forceinline__ void keep(const Found &f) {
@@ -309,7 +321,7 @@ struct TileOrder {
 //| end
       most = max(most, levels.highest());
     }
-    Counts n = {0, 0, __reduce_add_sync(~0u, tiles) * heads(), 1};
+    Counts n = {0, 0, __reduce_add_sync(~0u, tiles) * heads(), 1$(l.shared and ", 0" or "")};
 //| if l.split then
 //|   if l.shared then
 //|     if not l.near then
@@ -318,12 +330,13 @@ struct TileOrder {
 #pragma unroll
     for (int i = 16; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
     const float mean = sum * (float)heads() / (float)max(n.total, 1);
+    const Parts cut = parts_of_launch(p, n.total, (int)(((float)most + 1.f) * keys), (int)((mean + 1.f) * keys));
+    n.parts = cut.each, n.whole = cut.whole, n.total = cut.total();
 //|     end
-    n.parts = parts_of_launch(p, n.total$(l.near and ", 0, 0" or ", (int)(((float)most + 1.f) * keys), (int)((mean + 1.f) * keys)"));
 //|   else
     n.parts = parts_of_launch(p, n.total, (int)((__reduce_max_sync(~0u, most) + 1ll) * BR / p.group));
-//|   end
     n.total *= n.parts;
+//|   end
 //| elseif l.parts then
     n.parts = parts_for(n.total, (__reduce_max_sync(~0u, most) + 1) * unit(), (int)$(wk.blocks));
     n.total *= n.parts;
@@ -374,17 +387,21 @@ struct TileOrder {
     index -= sums.begin;
 //| elseif l.shared then
     Counts sums = counts();
-    w.parts = sums.parts;
-    w.number = (int)((u32)index / (u32)sums.parts);
-    w.part = index - w.number * sums.parts;
+    if (index >= sums.whole) {  // a part
+      const u32 item = index - sums.whole;
+      w.parts = sums.parts;
+      w.number = (int)(item / (u32)sums.parts);
+      w.part = (int)item - w.number * sums.parts;
+      index = sums.whole + w.number;
+    }
     LaneSequence lanes = own();
-    while (w.number >= sums.end(heads())) {
+    while (index >= sums.end(heads())) {
       sums.begin = sums.end(heads());
       sums.per_head = gather(__shfl_sync(~0u, lanes.number, 31) + 1);
       lanes = own();
       keep(sums);
     }
-    index = w.number - sums.begin;
+    index -= sums.begin;
 //| else
     while (index >= counts().end(heads())) {
       const int per_head = gather(__shfl_sync(~0u, own().number, 31) + 1);
