@@ -27,6 +27,17 @@ local function registers(a, c)
   return launch, math.max(launch, math.min(240, (launch * (wgs + 1) - c.feeder) // wgs // 8 * 8))
 end
 
+-- Columns of K, and of V where it comes in rows, in whole boxes; and the widest box of which no narrower one holds fewer.
+local function columns_in_boxes(p, box)
+  return round_up(p.d, box) + ((p.has_v_columns or wide(p)) and 0 or round_up(p.dv, box))
+end
+local function widest_box(p)
+  for _, box in ipairs({ 128, 64 }) do
+    if columns_in_boxes(p, box) <= columns_in_boxes(p, 32) then return box end
+  end
+  return 32
+end
+
 local function sum_of(p, c) return columns_of(p) // c.sums end
 
 -- Columns of a box of V in 16 bits: a sum begins with a box.
@@ -158,9 +169,8 @@ return masked {
       return false, "two blocks of " .. c.br .. " rows have too few registers"
     end, upto = "ctas" },
     { "box", function(p, c)
-      local function columns(box) return round_up(p.d, box) + ((p.has_v_columns or wide(p)) and 0 or round_up(p.dv, box)) end
       for _, wider in ipairs({ 128, 64 }) do
-        if wider > c.box and columns(wider) <= columns(c.box) then return false, "boxes of " .. wider .. " columns hold no more" end
+        if wider > c.box and columns_in_boxes(p, wider) <= columns_in_boxes(p, c.box) then return false, "boxes of " .. wider .. " columns hold no more" end
       end
       return true
     end, upto = "box" },
@@ -308,7 +318,7 @@ return masked {
             list[#list + 1] = {
               br = br, ctas = 1, feeder = br == 192 and 32 or (columns <= 128 or br == 64) and 56 or 40, schedule = schedule,
               overlap = sums > 1 and columns > 192 and not wide(p) and "sums_ahead" or "in_turn", bc = bc, sums = sums,
-              box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2,
+              box = widest_box(p), stages_k = 2,
               stages_v = (p.has_v_columns or columns <= 128) and 2 or 1, stages_t = (p.has_v_columns or wide(p)) and 1 or 2, q_bufs = 1,
               grid = "persistent", sections = 1, cluster = 1, rescale = 0,
             }
@@ -323,7 +333,7 @@ return masked {
         for _, way in ipairs({ { "sums_ahead", 4 }, { "in_turn", 2 } }) do
           list[#list + 1] = {
             br = 128, ctas = 1, feeder = 24, schedule = "plain", overlap = way[1], bc = bc, sums = way[2],
-            box = p.d % 128 == 0 and 128 or p.d % 64 == 0 and 64 or 32, stages_k = 2, stages_v = 2, stages_t = 1, q_bufs = 1,
+            box = widest_box(p), stages_k = 2, stages_v = 2, stages_t = 1, q_bufs = 1,
             grid = "persistent", sections = 1, cluster = 1, rescale = 0, transpose = "before",
           }
         end
