@@ -77,6 +77,7 @@ static const scene scenes[] = {
     { "passes_parts", "bf16,d=40,dv=304,mask=none,features=lengths,b=1,hq=1,hkv=1", PASSES, 1, 1700, NONE, WITH(&whole) },
     { "passes", "bf16,d=40,dv=304,mask=causal,b=1,hq=2,hkv=1", PASSES, 40, 60, NONE, WITH(NULL) },
     { "mla_rest", "bf16,d=384,dv=256,mask=none,features=lengths+v-in-k,b=5,hq=16,hkv=1", SHARED(32, 2, 0), 1, 700, NONE, WITH(&full) },
+    { "rest", "bf16,d=320,dv=256,mask=none,b=5,hq=2,hkv=1", SHARED(32, 2, 0), 1, 700, NONE, WITH(NULL) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
@@ -144,6 +145,11 @@ static const mutation mutations[] = {
       "gather(__shfl_sync(~0u, lanes.number, 31) - 31)", 0, "mla_many" },
     { "parts of the last tiles begin with the first tile", "varlen_order.cu", "index = sums.whole + w.number;", "index = w.number;", 0,
       "mla_rest" },
+    { "the second step adds up tiles that are not cut", "split_parts.cu", "parts.each, tiles - parts.whole", "parts.each, tiles", 0,
+      "mla_rest" },
+    { "the second step begins with the first tile", "split_merge_tiles.cu", "open.y + number", "number", 0, "rest" },
+    { "parts of the last tiles begin with the first tile, dense", "split_parts.cu", "item < 0 ? index : parts.whole + tile",
+      "item < 0 ? index : tile", 0, "rest" },
     { "Q is multiplied before all of it is there", C, "fence_async();\n      named_wait(9, 128 * CONSUMERS);", "fence_async();", 0, "mla" },
     { "O begins with the first column", "hopper_store.cu", "l.shared and \" + column\" or \"\"", "\"\"", 0, "mla" },
     { "a block of a pair has the first one's rows", C, "const int first_row = where.row + row_in_tile(0);",

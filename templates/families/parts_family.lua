@@ -13,8 +13,8 @@ local ROWS_SM = 2 * decode.rows_sm -- rows of parts that an SM has room for in t
 -- With lengths the workspace is as large as that of whole tiles, and holds where each tile is as well: so many tiles for each SM.
 local LENGTHS_ROWS_SM, PLACES_SM = split.rows_sm - 64, 32
 local ROUNDS = 2                   -- of parts for every thread block at most, where the cost decides
--- Where sequences have lengths and two warpgroups share rows, a launch of more tiles than a round cuts those of the last one alone, for so
--- many rounds of parts at most: a warp has a lane for each way.
+-- Where two warpgroups share rows and tiles are of nearly one length, a launch of more tiles than a round cuts those of the last one alone,
+-- for so many rounds of parts at most: with lengths a warp has a lane for each way.
 local RESTS = 28
 -- Where more rounds than these fill the chip better: so many, of so many rows of parts for an SM; the fewer columns, the more. A tile's
 -- parts are then read by all SMs, so many bytes in a clock. A start takes them where they spare a part of the time.
@@ -264,7 +264,8 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     l.merge_clocks, l.part_clocks = l.merges and MERGE_CLOCKS or 90 * columns, l.merges and 100 or 28 * columns
     l.sum_clocks = l.more_rounds and l.merges and c.br * columns * 4 // SUM_BYTES_CLK or 0
     l.rounds = p.has_batch_invariant and 1 or l.more_rounds and MORE_ROUNDS or ROUNDS
-    l.rests = l.shared and p.has_lengths and not l.fixed_parts and RESTS or nil
+    local alike = p.has_lengths or not (edges.cuts_right(p) or edges.cuts_left(p))
+    l.rests = l.shared and alike and c.cluster == 1 and not l.fixed_parts and RESTS or nil
     return l
   end
 

@@ -1,4 +1,4 @@
-//| needs "l.even_rows? l.half_parts? l.merge_threads l.pdl"
+//| needs "l.even_rows? l.half_parts? l.rests? l.merge_threads l.pdl"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
@@ -118,6 +118,10 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads), 6) fa_fwd_merge
   const int4 *const open = (const int4 *)p.tiles_open;
   const int4 launch = __ldcg(open);  // parts of each tile, tiles
   const int parts = launch.x, eights = (min(p.sq * p.group, BR) + 7) / 8, all = launch.y * eights * GROUPS;
+//| elseif l.rests then
+  const int2 open = __ldcg((const int2 *)p.tiles_open);  // parts of a tile that is cut, and how many tiles are not
+  const int parts = open.x, tiles = (p.sq * p.group + BR - 1) / BR;
+  const int eights = (min(p.sq * p.group, BR) + 7) / 8, all = (p.b * p.hkv * tiles - open.y) * eights * GROUPS;
 //| else
   const int parts = __ldcg((const int *)p.tiles_open), tiles = (p.sq * p.group + BR - 1) / BR;
   const int eights = (min(p.sq * p.group, BR) + 7) / 8, all = p.b * p.hkv * tiles * eights * GROUPS;
@@ -139,15 +143,15 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads), 6) fa_fwd_merge
     where.row = place.z;
     const int rows = place.w;
 //| else
-    const int at_head = number / tiles;
+    const int tile = $(l.rests and "open.y + number" or "number"), at_head = tile / tiles;
     where.batch = at_head / p.hkv;
     where.kv_head = at_head - (int)where.batch * p.hkv;
 //|   if l.even_rows then
     const int high = rows_of_tile(p.sq * p.group, tiles);
-    where.row = (number - at_head * tiles) * high;
+    where.row = (tile - at_head * tiles) * high;
     const int rows = min(p.sq * p.group - where.row, high);
 //|   else
-    where.row = (number - at_head * tiles) * BR;
+    where.row = (tile - at_head * tiles) * BR;
     const int rows = p.sq * p.group - where.row;
 //|   end
 //| end

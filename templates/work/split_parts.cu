@@ -34,7 +34,7 @@ struct Parts {
   __device__ __forceinline__ int total() const { return walked + (tiles - walked) * each; }
 };
 //|   end
-//| elseif l.last_round or by_mean then
+//| elseif l.last_round or by_mean or l.rests then
 // What there is to take: first the tiles that are not cut, then all parts of the others.
 struct Parts {
   int tiles, each, whole;
@@ -103,11 +103,16 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
   const int all = tiles;
   tiles %= thread_blocks;  // of the last round
 //|   end
+//|   if l.rests then
+  // Of more tiles than a round those of the last one alone.
+  const int all = tiles, full = tiles > thread_blocks ? tiles / thread_blocks : 0, most_rounds = full > 0 ? $(l.rests) : ROUNDS;
+  tiles -= full * thread_blocks;
+//|   end
   const int most = tiles > 0 ? min(blocks / 2, thread_blocks * PART_TILES / tiles) : 0;
 //|   end
 //| end
 //| local function found(n)
-//|   return l.walks and n or (l.last_round and "{all, %s, %s > 1 ? all - tiles : all}" or "{tiles, %s}"):format(n, n)
+//|   return l.walks and n or ((l.last_round or l.rests) and "{all, %s, %s > 1 ? all - tiles : all}" or "{tiles, %s}"):format(n, n)
 //| end
 //| if not l.near and not (by_mean and not l.walks) then
 //| if l.fixed_parts then
@@ -116,7 +121,7 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
   int each = 1;
   long long least = (long long)((tiles + thread_blocks - 1) / thread_blocks) * ((long long)blocks * BLOCK_CLOCKS + TILE_CLOCKS);
 #pragma unroll 1
-  for (int rounds = 1; rounds <= ROUNDS; rounds++) {
+  for (int rounds = 1; rounds <= $(l.rests and "most_rounds" or "ROUNDS"); rounds++) {
     const int n = min(rounds * thread_blocks / max(tiles, 1), most);
     if (n < 2 || n == each) continue;
     const long long clocks = (long long)((tiles * n + thread_blocks - 1) / thread_blocks) *
@@ -162,7 +167,7 @@ __device__ __forceinline__ Parts parts_of_launch(const Params &p) {
 //|   else
   const Parts parts = parts_of(p.tiles * p.hkv * p.b, $(blocks_of("most_keys(p, sequence_of(p, 0))")), $(tiles_at_once));
 //|   end
-//| if l.merges and l.last_round then
+//| if l.merges and (l.last_round or l.rests) then
   if ($(wk.block) == 0 && threadIdx.x == 64) *(int2 *)p.tiles_open = make_int2(parts.each, parts.whole);  // for the second step
 //| elseif l.merges then
   if ($(wk.block) == 0 && threadIdx.x == $(l.tma and 64 or 0)) *(int *)p.tiles_open = parts.each;  // for the second step
@@ -173,7 +178,7 @@ __device__ __forceinline__ Parts parts_of_launch(const Params &p) {
 //| pr.part_of(true)
 // Which part of which tile the index-th of all is.
 __device__ __forceinline__ Tile tile_of(const Params &p, const Parts &parts, int index) {
-//|   if l.last_round then
+//|   if l.last_round or l.rests then
   const int item = index - parts.whole, tile = item < 0 ? 0 : item / parts.each;  // of those that are cut
   Tile w = tile_of(p, item < 0 ? index : parts.whole + tile);
   w.number = tile;
