@@ -235,7 +235,7 @@ decode.constraints = {
   end },
   { "warps", function(p, c)
     local warps = c.row_warps * c.key_warps * heads_of(c)
-    if warps <= 8 and warps * c.ctas <= 16 then return true end
+    if (warps <= 8 or c.row_warps == 4 and c.key_warps == 3) and warps * c.ctas <= 16 then return true end
     return false, warps .. " warps in each of " .. c.ctas .. " blocks"
   end, upto = "ctas", about = "registers" },
   -- With lengths parts of tiles take as much workspace whatever the config: serving sizes it once, for every batch that comes.
@@ -292,7 +292,7 @@ function decode.layout(p, c, a, wide)
     -- Rows of 8, or of 4, are half of what mma.sync multiplies: Q is that half, and O is summed up transposed, V on the left.
     l.half = c.br <= 8
     -- Blocks of 8 columns of O as it is summed up; of 16 where it is transposed.
-    l.ob = l.chunks_v * rows_of.registers(l.low.v) // (l.half and 2 or 1)
+    l.ob = wide and l.vb or l.chunks_v * rows_of.registers(l.low.v) // (l.half and 2 or 1)
     l.limbs = (c.br == 4 or (c.limbs or 0) == 1) and limbs_of(p, l) or nil
     if l.limbs then l.limbs.tiles = c.br // 4 end
     if l.limbs and is_integer(l.low.v) then -- V's codes as they come, too: see low_products.cu
@@ -333,6 +333,9 @@ function decode.layout(p, c, a, wide)
   end
   -- Where a tile ends, a group leaves its O in the buffer that it has just read, if that is large enough.
   l.exchange, l.exchange_stride, l.overlay = 0, l.group, exchange <= l.stage
+  if l.widened and not l.overlay and exchange <= l.group - l.widened then  -- or where its K and V in fp16 were
+    l.exchange, l.overlay, l.in_wide = l.widened, true, true
+  end
   l.bytes = groups * l.group
   if l.tokens then  -- the heads' parts side by side in the buffer that they share
     l.bytes, l.exchange_stride, l.overlay = c.key_warps * l.group, exchange, heads * exchange <= l.stage
@@ -389,8 +392,9 @@ function decode.layout(p, c, a, wide)
   if heads > 1 then l.slices = heads * math.max(1, math.min(l.slices, 32 // (c.ctas * c.sm_shares * heads))) end
   -- Registers: Q, accumulators of O and S, row states, addresses of two walks.
   local mb = math.max(1, c.br // c.row_warps // 16)
-  local q_steps = l.low and l.chunks * rows_of.registers(l.low.k) // 2 or l.chunks // 2
+  local q_steps = l.low and (wide and p.d // 16 or l.chunks * rows_of.registers(l.low.k) // 2) or l.chunks // 2
   l.regs = mb * q_steps * 4 + mb * (l.ob or l.vb) * 4 + mb * (c.bk // 8) * 4 + mb * 8 + 44
+  if wide and c.key_warps == 3 then l.regs = math.min(l.regs, 168) end
   if l.limbs then l.regs = l.regs + l.limbs.tiles * l.limbs.words * 2 - q_steps * (l.tokens and 2 or 4) end
   if l.tokens then l.regs = l.regs - q_steps * 2 - 10 end  -- Q is half of that, and a warp's walk knows one address less
   return l

@@ -6,12 +6,12 @@ local decode = include "families/decode_family.lua"
 return decode.family {
   doc = "split-KV attention of 64 query rows on wgmma (fp16, bf16): dense, packed, paged",
   wide_q = true,
-  formats = "e4m3 e5m2 s8",
+  formats = "e4m3 e5m2 s8 q8_0 q4_0",
   tunables = {
     { "br", { 64 }, "B_r: query rows (queries x heads of a group) per tile" },
     { "bk", { 32, 64, 128 }, "keys that a warpgroup takes at a time" },
     { "row_warps", { 4 }, "warps of a warpgroup, each with 16 rows" },
-    { "key_warps", { 1, 2 }, "warpgroups of a block, each with keys of its own" },
+    { "key_warps", { 1, 2, 3 }, "warpgroups of a block, each with keys of its own" },
   },
 
   start = function(p, a)

@@ -120,9 +120,13 @@ struct WarpRows {
   __device__ __forceinline__ void attend(const Params &p, const Sequence &sequence, const Tile &tile, int block, bool masked, u32 codes,
                                          u32 wide) {
     const u32 k_tile = wide, v_tile = wide + WIDE_K;
-    widen(wide, codes, (int)threadIdx.x % GROUP_THREADS);
-    fence_async();
-    asm volatile("bar.sync %0, %1;" ::"r"((int)threadIdx.x / GROUP_THREADS + 1), "n"(GROUP_THREADS) : "memory");
+    const int thread = (int)threadIdx.x % GROUP_THREADS;
+    auto meet = [] {  // what all threads of the group have stored is the matrix unit's
+      fence_async();
+      asm volatile("bar.sync %0, %1;" ::"r"((int)threadIdx.x / GROUP_THREADS + 1), "n"(GROUP_THREADS) : "memory");
+    };
+    widen_k<CHUNKS>(k_tile, codes, thread, $(l.shifts_k and "at.k_shift" or "0"));
+    meet();
 //| else
   // One block of keys. masked: some row does not see all of them.
   __device__ __forceinline__ void attend(const Params &p, const Sequence &sequence, const Tile &tile, int block, bool masked, u32 k_tile,
@@ -132,7 +136,13 @@ struct WarpRows {
 //| if power then
     watch_limit(power, o, v_tile, at);
 //| end
+//| if l.widened then
+    scores_begin(s, q, k_tile);
+    widen_v<CHUNKS_V>(v_tile, codes + K_TILE, thread, $(l.shifts_v and "at.v_shift" or "0"));  // while the matrix unit multiplies
+    scores_wait(s);
+//| else
     scores(s, q, $(l.limbs and "factor[0], " or "")k_tile, $(floats and "k_floats, " or "")at);
+//| end
 //| if l.low then
 //|   if not l.limbs then
 #pragma unroll
@@ -175,6 +185,9 @@ struct WarpRows {
     u32 probabilities[MB][P_STEPS][4];
 //|   end
     to_fragments(probabilities, s);
+//|   if l.widened then
+    meet();
+//|   end
     accumulate(o, probabilities, v_tile, at);
 //| end
   }
