@@ -1,4 +1,4 @@
-//| needs "l.half? l.heads? l.floats? l.integers_v? l.limbs? l.low? l.shifts_k? l.shifts_v? l.tokens? l.widened?"
+//| needs "l.boxes? l.half? l.heads? l.floats? l.integers_v? l.limbs? l.low? l.shifts_k? l.shifts_v? l.tokens? l.widened?"
 //| local ob, halves = l.low and "OB" or "VB", l.half and 1 or 2
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| -- Scales of keys 2t and 2t + 1 of block n of keys, from `from` on.
@@ -125,7 +125,8 @@ struct WarpRows {
       fence_async();
       asm volatile("bar.sync %0, %1;" ::"r"((int)threadIdx.x / GROUP_THREADS + 1), "n"(GROUP_THREADS) : "memory");
     };
-    widen_k<CHUNKS>(k_tile, codes, thread, $(l.shifts_k and "at.k_shift" or "0"));
+    widen_k<CHUNKS>(k_tile, codes, thread, $(l.shifts_k and "at.k_shift" or "0"));  // while P V of the block before is under way
+    accumulate_wait(o);
     meet();
 //| else
   // One block of keys. masked: some row does not see all of them.
@@ -137,8 +138,13 @@ struct WarpRows {
     watch_limit(power, o, v_tile, at);
 //| end
 //| if l.widened then
+//| local clears = l.boxes and (p.has_lengths or p.mask ~= "none")
     scores_begin(s, q, k_tile);
-    widen_v<CHUNKS_V>(v_tile, codes + K_TILE, thread, $(l.shifts_v and "at.v_shift" or "0"));  // while the matrix unit multiplies
+    // While the matrix unit multiplies.$(clears and " A box brings rows of V that no query of the tile sees: they become zeros." or "")
+//| if clears then
+    const int lo = masked ? tile.range.key_lo - block * BC : 0, hi = masked ? tile.range.key_hi - block * BC : BC - 1;
+//| end
+    widen_v<CHUNKS_V>(v_tile, codes + K_TILE, thread, $(l.shifts_v and "at.v_shift" or "0")$(clears and ", lo, hi" or ""));
     scores_wait(s);
 //| else
     scores(s, q, $(l.limbs and "factor[0], " or "")k_tile, $(floats and "k_floats, " or "")at);
@@ -187,8 +193,10 @@ struct WarpRows {
     to_fragments(probabilities, s);
 //|   if l.widened then
     meet();
-//|   end
+    accumulate_begin(o, probabilities, v_tile);
+//|   else
     accumulate(o, probabilities, v_tile, at);
+//|   end
 //| end
   }
 

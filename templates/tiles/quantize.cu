@@ -173,15 +173,17 @@ __device__ __forceinline__ u32 code_$(f.name)(float x) { return (u32)min(max(x !
 //| -- Of a format whose scales are not in its rows.
 //| local function of_bytes(f)
 //|   local pairs = f.kind == "floats" and a.cc >= 89
-//|   -- Integers by a scale that is given, 0.05 say, have many quotients close to the middle of two: of numbers with few bits one in thirty.
-//|   local exact = f.kind == "signed" and given_integers
+//|   -- By a scale that is given, 0.05 say, many quotients are in the middle between two codes: of numbers with few bits one in thirty.
+//|   local exact = p.k_scale > 0 and l.k_format == f or p.v_scale > 0 and l.v_format == f
 //|   if not pairs then code_of(f) end
 //|   if exact then
+//|     local none = f.kind == "floats" and "NaN or infinite" or "NaN"
 // Codes of a piece by quotients as division rounds them, of scales whose quotients stay within normal numbers. Returns whether they are:
-// not where a number is NaN. A quotient is corrected once: of all scales and of all numbers next to where a code ends, 2^32 pairs, there is
-// none for which two corrections, as divide() makes them, lead to another code.
+// not where a number is $(none). A quotient is corrected once: of all scales and of all numbers next to where a code ends,
+// 2^32 pairs, there is none for which two corrections, as divide() makes them, lead to another code.
 __device__ __forceinline__ bool usual_$(f.name)(u32 (&word)[CODE_WORDS], const float (&from)[VEC], const Divisor &by) {
   bool nan = false;
+//|     if f.kind == "signed" then
   int number[VEC];
 #pragma unroll
   for (int i = 0; i < VEC; i++) {
@@ -192,6 +194,26 @@ __device__ __forceinline__ bool usual_$(f.name)(u32 (&word)[CODE_WORDS], const f
   }
   last_bytes(word, number);
   return by.factor == 1.f && !by.zero && !nan;
+//|     else
+  float y[VEC];
+#pragma unroll
+  for (int i = 0; i < VEC; i++) {
+    const float q = __fmul_rn(from[i], by.inverse);
+    y[i] = __fmaf_rn(-__fmaf_rn(q, by.s, -from[i]), by.inverse, q);  // the rest's sign keeps -0
+    nan = nan || y[i] != y[i];
+  }
+#pragma unroll
+//|       if pairs then
+  for (int i = 0; i < VEC; i += 2) {
+    u16 two;
+    asm("cvt.rn.satfinite.$(f.name)x2.f32 %0, %1, %2;" : "=h"(two) : "f"(i + 1 < VEC ? y[(i + 1) % VEC] : 0.f), "f"(y[i]));
+    word[i / 4] |= (u32)two << (i % 4 * 8);
+  }
+//|       else
+  for (int i = 0; i < VEC; i++) word[i / 4] |= code_$(f.name)(y[i]) << (i % 4 * 8);
+//|       end
+  return by.factor == 1.f && by.s > 0.f && !nan;
+//|     end
 }
 //|   else
 // Codes of a piece out of two products, one of which is no more than x / s and one no less. Returns whether they are the same: then they are

@@ -1,4 +1,4 @@
-//| needs "c.bk l.chunks l.low? l.shifts_k? l.shifts_v? l.vb"
+//| needs "c.bk l.boxes? l.low? l.shifts_k? l.shifts_v? l.vb"
 // ---- the two products of a warpgroup on wgmma: S = Q K^T and O += P V, both with A in registers ----
 // K and V lie in shared memory as boxes of 64 columns: rows of 128 bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous
 // Warpgroup Level Matrix Shared Memory Layout"). The accumulators of a warp are those of mma.sync for its 16 rows.
@@ -41,8 +41,10 @@ struct QFragments {
   u32 full[MB][K_STEPS][4];
 };
 
+//| if not l.boxes then
 // Orders this thread's copies to shared memory before later reads by the matrix unit.
 __device__ __forceinline__ void fence_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+//| end
 
 constexpr u64 SWIZZLE_128 = 1;
 constexpr int BOX_ROW = 128, BOX = BC * BOX_ROW;  // bytes
@@ -61,8 +63,9 @@ __device__ __forceinline__ u64 descriptor_across_rows(u32 address) {
 // Codes of a group's buffer become fp16 in boxes, by all its threads. Of eight threads side by side four have chunks of one row and four of
 // the next: what they write lies in different banks.
 // Several chunks of a thread are loaded before the first one is stored, which nothing is moved across.
+// lo, hi: rows that are kept; the others become zeros.
 template <int N, class Unpack>
-__device__ __forceinline__ void widen_rows(u32 to, u32 codes, int thread, Unpack unpack) {
+__device__ __forceinline__ void widen_rows(u32 to, u32 codes, int thread, Unpack unpack, int lo = 0, int hi = BC - 1) {
   constexpr int ALL = BC * N / GROUP_THREADS, BATCH = ALL % 4 == 0 ? 4 : ALL % 2 == 0 ? 2 : 1;
   auto place = [&](int n, int &row, int &chunk) {
     const int i = n * GROUP_THREADS + thread, x = i % (2 * N);
@@ -81,12 +84,14 @@ __device__ __forceinline__ void widen_rows(u32 to, u32 codes, int thread, Unpack
 #pragma unroll
     for (int n = 0; n < BATCH; n++) {
       place(first + n, row, chunk);
+      const bool kept = row >= lo && row <= hi;
       const u32 of[4] = {words[n].x, words[n].y, words[n].z, words[n].w};
 #pragma unroll
       for (int j = 0; j < 2; j++) {
         u32 x[2], y[2];
         unpack(x, of[2 * j]);
         unpack(y, of[2 * j + 1]);
+        if (!kept) x[0] = x[1] = y[0] = y[1] = 0;
         store_shared(to + (chunk / 4 * BC + row) * BOX_ROW + ((chunk * 2 + j) ^ row) % 8 * 16, make_uint4(x[0], x[1], y[0], y[1]));
       }
     }
@@ -102,7 +107,8 @@ __device__ __forceinline__ void widen_rows(u32 to, u32 codes, int thread, Unpack
 //|       local first, straddles = (at + 4 * j) // 4, at % 4 > 0
 //|       local second = straddles and ("words[%d]"):format(first + 1) or "0"
 //|       local order = f.halves and (straddles and "0x5342" or "0x3120") or "0x5432"
-//|       local word = (straddles or f.halves) and ("__byte_perm(words[%d], %s, %s)"):format(first, second, order) or ("words[%d]"):format(first)
+//|       local word = ("words[%d]"):format(first)
+//|       if straddles or f.halves then word = ("__byte_perm(%s, %s, %s)"):format(word, second, order) end
         codes[$(j)] = $(word);
 //|     end
         scale = d;
@@ -122,8 +128,8 @@ __device__ __forceinline__ void widen_rows(u32 to, u32 codes, int thread, Unpack
 //|     local side, f, n, shifted = x[1], x[2], x[3], x[4]
 //|     if f.block > 1 then
 //|       local words, chunks = (f.block_bytes - f.codes_at) // 4, (f.block_bytes + 14 + 15) // 16
-// Blocks of $(side:upper()) of a group's buffer, whose rows begin `shift` bytes after a chunk does, become fp16 in boxes, by all its threads: a
-// thread has a block of a row, the threads of a warp the same block of neighbouring rows.
+// Blocks of $(side:upper()) of a group's buffer, whose rows begin `shift` bytes after a chunk does, become fp16 in boxes, by all its
+// threads: a thread has a block of a row, the threads of a warp the same block of neighbouring rows.
 template <int N>
 __device__ __forceinline__ void widen_$(side)(u32 to, u32 tile, int thread, int shift) {
   constexpr int BLOCKS = $(n // f.block), ALL = BC * BLOCKS;
@@ -163,8 +169,8 @@ __device__ __forceinline__ void widen_$(side)(u32 to, u32 tile, int thread, int 
 }
 //|     else
 template <int N>
-__device__ __forceinline__ void widen_$(side)(u32 to, u32 tile, int thread, int) {
-  widen_rows<N>(to, tile, thread, [](u32(&h)[2], u32 word) { unpack_rows_$(f.name)(h, word); });
+__device__ __forceinline__ void widen_$(side)(u32 to, u32 tile, int thread, int, int lo = 0, int hi = BC - 1) {
+  widen_rows<N>(to, tile, thread, [](u32(&h)[2], u32 word) { unpack_rows_$(f.name)(h, word); }, lo, hi);
 }
 //|     end
 //|   end
@@ -213,8 +219,13 @@ __device__ __forceinline__ void to_fragments(u32 (&a)[MB][P_STEPS][4], const flo
   }
 }
 
+//| if l.low then
+// O += P V: is under way, until accumulate_wait().
+__device__ __forceinline__ void accumulate_begin(float (&o)[MB][VB][4], u32 (&a)[MB][P_STEPS][4], u32 v_tile) {
+//| else
 // O += P V.
 __device__ __forceinline__ void accumulate(float (&o)[MB][VB][4], u32 (&a)[MB][P_STEPS][4], u32 v_tile, const Lane &) {
+//| end
   const u64 v = descriptor_across_rows(v_tile);
   asm volatile("wgmma.fence.sync.aligned;"
       : $(operands(0, NO, '"+f"(o[0][#4][#1])')),
@@ -229,6 +240,10 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][VB][4], u32 (&a)[MB][P
 //| local function o(i) return ("o[0][%d][%d]"):format(i // 4, i % 4) end
   $(asm.products { to = o, n = NO, shape = asm.shape(of, NO * 2), a = rows, b = keys, tail = "1, 1, 1" })
   wgmma_commit();
+//| if l.low then
+}
+__device__ __forceinline__ void accumulate_wait(float (&o)[MB][VB][4]) {
+//| end
   asm volatile("wgmma.wait_group.sync.aligned 0;"
       : $(operands(0, NO, '"+f"(o[0][#4][#1])'))
       :
