@@ -21,7 +21,7 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define SPLIT_KEYS 512      /* as many keys or more, */
 #define SPLIT_TILES 512     /* and no more tiles of FA_FEW_ROWS rows: near to two rounds of tiles twice as high on 132 SMs */
 #define SPLIT_QUERIES 128   /* with lengths: fewer leave a tile of one head half empty */
-#define SPLIT_PACKED 2048   /* with lengths: over so many keys those of several heads gain by it, .78 of the time on an H200, */
+#define SPLIT_PACKED 2048   /* with lengths: over so many keys those of several heads gain by it beyond d = 64, on an H200, */
 #define SPLIT_LONG 8192     /* and over so many others, and more of several heads */
 #define SPLIT_SQUARE 192    /* nor that many, three quarters of one such round, where keys are no more than queries */
 #define SPLIT_LAST 1024  /* nor that many of nearly one length, some four rounds of tiles twice as high, of which the last is cut alone, */
@@ -493,7 +493,7 @@ static bool splits_lengths(const fa_problem *in)
     const fa_problem p = representative(in);
     bool packs = p.hq > p.hkv && p.sq < SPLIT_QUERIES, invariant = p.features & FA_FEATURE_BATCH_INVARIANT;
     bool few = tiles_of(&p) <= SPLIT_TILES;
-    if (rows_of(&p) <= FA_FEW_ROWS || p.sk < (packs && few ? SPLIT_PACKED : SPLIT_LONG) || p.sk <= p.sq)
+    if (rows_of(&p) <= FA_FEW_ROWS || p.sk < (packs && few && p.d > 64 ? SPLIT_PACKED : SPLIT_LONG) || p.sk <= p.sq)
         return false;
     return packs || ((invariant || fa_problem_batch_kind(&p) == FA_BATCH_CHUNKS) && few);
 }
