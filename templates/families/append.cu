@@ -464,7 +464,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
 //|   if f and not f.has_scale then
 //|     if given > 0 or out > 0 then
 //|       if not declared[divisor(side)] then
-      Divisor $(divisor(side)) = {1.f, 1.f, 1.f, false, 1.f, 1.f, false};
+      Divisor $(divisor(side)) = {1.f, 1.f, 1.f, false, 1.f, 1.f, false$(given_integers and ", -128.f, 127.f" or "")};
 //|       end
 //|       declared[divisor(side)] = true
 //|     local mine = side == "v" and "is_v" or "!is_v && !is_q"

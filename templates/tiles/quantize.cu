@@ -13,20 +13,30 @@ __device__ __forceinline__ float usual_reciprocal(float x) {
 // A row's scale s, by which x is divided and rounded once. 1 / s is taken once; a quotient of it that codes tell from the largest is
 // corrected twice, as division is made of (Markstein 1990). Where s is so far from 1 that a step of that would pass what fp32 holds, a power
 // of two multiplies x and s: what x loses by it no code tells.
+//| -- Whether rows of integers are divided by scales that are given.
+//| given_integers = false
+//| for _, side in ipairs({ "k", "v" }) do
+//|   local f = l[side .. "_format"]
+//|   if f and f.kind == "signed" and not f.has_scale and p[side .. "_scale"] > 0 then given_integers = true end
+//| end
 struct Divisor {
   float s, inverse, factor;
   bool zero;  // codes are those of 0
   float under, over;  // a bit less and a bit more than 1 / s
   bool within;  // no quotient is beyond the range of codes
+//| if given_integers then
+  float least, most;  // of what is divided: beyond them codes are the last ones
+//| end
 };
+//| local ends = given_integers and ", fminf(-128.f * s, 127.f * s), fmaxf(-128.f * s, 127.f * s)" or ""
 __device__ __forceinline__ Divisor divisor_of(float s, bool within) {
   if (__builtin_expect(fabsf(s) >= 0x1p-60f && fabsf(s) <= 0x1p60f, true)) {
     const float inverse = usual_reciprocal(s);
-    return {s, inverse, 1.f, false, __fmul_rn(inverse, 0x1.fffff8p-1f), __fmul_rn(inverse, 0x1.000004p0f), within};
+    return {s, inverse, 1.f, false, __fmul_rn(inverse, 0x1.fffff8p-1f), __fmul_rn(inverse, 0x1.000004p0f), within$(ends)};
   }
-  const float a = fabsf(s), factor = a < 0x1p-60f ? 0x1p100f : a > 0x1p60f ? 0x1p-100f : 1.f, scaled = __fmul_rn(s, factor);
+  const float a = fabsf(s), factor = a < 0x1p-60f ? 0x1p100f : 0x1p-100f, scaled = __fmul_rn(s, factor);
   const float inverse = __fdiv_rn(1.f, scaled);
-  return {scaled, inverse, factor, s == 0.f, __fmul_rn(inverse, 0x1.fffff8p-1f), __fmul_rn(inverse, 0x1.000004p0f), within};
+  return {scaled, inverse, factor, s == 0.f, __fmul_rn(inverse, 0x1.fffff8p-1f), __fmul_rn(inverse, 0x1.000004p0f), within$(ends)};
 }
 // SIGNED_ZERO: -0 has a code of its own.
 template <bool SIGNED_ZERO>
@@ -163,7 +173,49 @@ __device__ __forceinline__ u32 code_$(f.name)(float x) { return (u32)min(max(x !
 //| -- Of a format whose scales are not in its rows.
 //| local function of_bytes(f)
 //|   local pairs = f.kind == "floats" and a.cc >= 89
+//|   -- By a scale that is given, 0.05 say, many quotients are in the middle between two codes: of numbers with few bits one in thirty.
+//|   local exact = p.k_scale > 0 and l.k_format == f or p.v_scale > 0 and l.v_format == f
 //|   if not pairs then code_of(f) end
+//|   if exact then
+//|     local none = f.kind == "floats" and "NaN or infinite" or "NaN"
+// Codes of a piece by quotients as division rounds them, of scales whose quotients stay within normal numbers. Returns whether they are:
+// not where a number is $(none). A quotient is corrected once: of all scales and of all numbers next to where a code ends,
+// 2^32 pairs, there is none for which two corrections, as divide() makes them, lead to another code.
+__device__ __forceinline__ bool usual_$(f.name)(u32 (&word)[CODE_WORDS], const float (&from)[VEC], const Divisor &by) {
+  bool nan = false;
+//|     if f.kind == "signed" then
+  int number[VEC];
+#pragma unroll
+  for (int i = 0; i < VEC; i++) {
+    const float x = fminf(fmaxf(from[i], by.least), by.most), q = __fmul_rn(x, by.inverse);
+    // 1.5 2^23 + the nearest integer, whose last byte is the code.
+    number[i] = __float_as_int(__fadd_rn(__fmaf_rn(__fmaf_rn(-q, by.s, x), by.inverse, q), 12582912.f));
+    nan = nan || from[i] != from[i];
+  }
+  last_bytes(word, number);
+  return by.factor == 1.f && !by.zero && !nan;
+//|     else
+  float y[VEC];
+#pragma unroll
+  for (int i = 0; i < VEC; i++) {
+    const float q = __fmul_rn(from[i], by.inverse);
+    y[i] = __fmaf_rn(-__fmaf_rn(q, by.s, -from[i]), by.inverse, q);  // the rest's sign keeps -0
+    nan = nan || y[i] != y[i];
+  }
+#pragma unroll
+//|       if pairs then
+  for (int i = 0; i < VEC; i += 2) {
+    u16 two;
+    asm("cvt.rn.satfinite.$(f.name)x2.f32 %0, %1, %2;" : "=h"(two) : "f"(i + 1 < VEC ? y[(i + 1) % VEC] : 0.f), "f"(y[i]));
+    word[i / 4] |= (u32)two << (i % 4 * 8);
+  }
+//|       else
+  for (int i = 0; i < VEC; i++) word[i / 4] |= code_$(f.name)(y[i]) << (i % 4 * 8);
+//|       end
+  return by.factor == 1.f && by.s > 0.f && !nan;
+//|     end
+}
+//|   else
 // Codes of a piece out of two products, one of which is no more than x / s and one no less. Returns whether they are the same: then they are
 // those of the quotient.
 __device__ __forceinline__ bool likely_$(f.name)(u32 (&word)[CODE_WORDS], const float (&x)[VEC], const Divisor &by) {
@@ -207,11 +259,12 @@ __device__ __forceinline__ bool likely_$(f.name)(u32 (&word)[CODE_WORDS], const 
   for (int i = 0; i < CODE_WORDS; i++) same = same && word[i] == other[i];
   return same;
 }
+//|   end
 // The codes of a piece, where it is SCALED divided by the scale of its row.
 template <bool SCALED>
 __device__ __forceinline__ void store_$(f.name)(char *to, const float (&from)[VEC], const Divisor &by) {
   u32 word[CODE_WORDS] = {};
-  if (!SCALED || __builtin_expect(!likely_$(f.name)(word, from, by), false)) {
+  if (!SCALED || __builtin_expect(!$(exact and "usual" or "likely")_$(f.name)(word, from, by), false)) {
 #pragma unroll
   for (int i = 0; i < CODE_WORDS; i++) word[i] = 0;
   float x[VEC];
