@@ -120,7 +120,8 @@ local function token_boxes_of(p, cc, heads)
   return true
 end
 local boxed_problem, boxed_on, boxes, without, of_tokens  -- what was asked last: the space of a problem asks for each config
-function decode.has_boxes(p, c, cc)
+-- together: whether the warps of a group meet when a buffer is read.
+function decode.has_boxes(p, c, cc, together)
   if boxed_problem ~= p or boxed_on ~= cc then
     boxes, without = boxes_of(p, cc)
     boxed_problem, boxed_on, of_tokens = p, cc, {}
@@ -132,7 +133,7 @@ function decode.has_boxes(p, c, cc)
   end
   if not boxes then return false, without end
   if p.has_pages and (p.page % 8 > 0 or p.page % c.bk > 0 and c.bk % p.page > 0) then return false, "runs of keys are no patterns" end
-  if c.row_warps ~= 1 then return false, "copies of several warps" end
+  if c.row_warps ~= 1 and not together then return false, "copies of several warps" end
   return true
 end
 
@@ -292,7 +293,7 @@ function decode.layout(p, c, a, wide)
     -- Rows of 8, or of 4, are half of what mma.sync multiplies: Q is that half, and O is summed up transposed, V on the left.
     l.half = c.br <= 8
     -- Blocks of 8 columns of O as it is summed up; of 16 where it is transposed.
-    l.ob = l.chunks_v * rows_of.registers(l.low.v) // (l.half and 2 or 1)
+    l.ob = wide and l.vb or l.chunks_v * rows_of.registers(l.low.v) // (l.half and 2 or 1)
     l.limbs = (c.br == 4 or (c.limbs or 0) == 1) and limbs_of(p, l) or nil
     if l.limbs then l.limbs.tiles = c.br // 4 end
     if l.limbs and is_integer(l.low.v) then -- V's codes as they come, too: see low_products.cu
@@ -333,6 +334,9 @@ function decode.layout(p, c, a, wide)
   end
   -- Where a tile ends, a group leaves its O in the buffer that it has just read, if that is large enough.
   l.exchange, l.exchange_stride, l.overlay = 0, l.group, exchange <= l.stage
+  if l.widened and not l.overlay and exchange <= l.group - l.widened then  -- or where its K and V in fp16 were
+    l.exchange, l.overlay, l.in_wide = l.widened, true, true
+  end
   l.bytes = groups * l.group
   if l.tokens then  -- the heads' parts side by side in the buffer that they share
     l.bytes, l.exchange_stride, l.overlay = c.key_warps * l.group, exchange, heads * exchange <= l.stage
@@ -389,7 +393,7 @@ function decode.layout(p, c, a, wide)
   if heads > 1 then l.slices = heads * math.max(1, math.min(l.slices, 32 // (c.ctas * c.sm_shares * heads))) end
   -- Registers: Q, accumulators of O and S, row states, addresses of two walks.
   local mb = math.max(1, c.br // c.row_warps // 16)
-  local q_steps = l.low and l.chunks * rows_of.registers(l.low.k) // 2 or l.chunks // 2
+  local q_steps = l.low and (wide and p.d // 16 or l.chunks * rows_of.registers(l.low.k) // 2) or l.chunks // 2
   l.regs = mb * q_steps * 4 + mb * (l.ob or l.vb) * 4 + mb * (c.bk // 8) * 4 + mb * 8 + 44
   if l.limbs then l.regs = l.regs + l.limbs.tiles * l.limbs.words * 2 - q_steps * (l.tokens and 2 or 4) end
   if l.tokens then l.regs = l.regs - q_steps * 2 - 10 end  -- Q is half of that, and a warp's walk knows one address less
@@ -480,6 +484,12 @@ function decode.least_keys(p) return p.b * p.hkv * p.sk * row_bytes(p) <= 4e6 en
 -- keys, or where no block has parts of two tiles, so that all walk in step, and worst elsewhere. 40 races of e4m3 and s8 on an H200.
 local BOXES_SHORT, BOXES_LONG = { [1] = 1.1, [2] = 0.89, [4] = 0.87, [8] = 0.9 }, { [1] = 1.04, [2] = 1.02, [4] = 0.985, [8] = 1 }
 local BOXES_KEPT, BOXES_IN_STEP = 0.84, 0.955
+-- The same where two tiles of 16 rows have one head: of the stream, and of an iteration.
+local BOXES_TWO, BOXES_TWO_ISSUE = 0.8, 0.74
+local function has_two_in_step(p, c, a)
+  local rows = p.sq * (p.hq // p.hkv)
+  return (c.boxes or 0) == 1 and c.br == 16 and heads_of(c) == 1 and rows > 16 and rows <= 32 and 2 * p.b * p.hkv <= a.sm_count * c.ctas
+end
 -- Rows of all heads of a token by boxes, in blocks: by the number of heads; of 16 rows and more. 33 races of q8_0 and q4_0 on an H200,
 -- beside the prices of rows that warps copy, which are some 10 % below their times.
 local TOGETHER_SHORT, TOGETHER_LONG = { [2] = 1.05, [4] = 0.83, [8] = 0.81 }, { [2] = 1.1, [4] = 0.89, [8] = 0.87 }
@@ -517,6 +527,7 @@ local function apart(p, c, a, low, walked, kv)
       return many * (short and TOGETHER_SHORT or TOGETHER_LONG)[heads]
     end
     if heads == 1 and short and kv < KEPT_ALL * a.l2_bytes then return BOXES_KEPT end
+    if not short and has_two_in_step(p, c, a) then return BOXES_TWO end
     if heads == 1 and not short and p.b * p.hkv <= a.sm_count * c.ctas then return BOXES_IN_STEP end
     return (short and BOXES_SHORT or BOXES_LONG)[heads]
   end
@@ -653,6 +664,9 @@ local FOUR_BLOCKS = 0.82
 local SAME_KEYS = { [32] = 1.36, [64] = 1.15 }
 -- Where boxes bring rows no warp copies. Of 12 races of q4_0 there.
 local BROUGHT = 0.68
+-- wgmma over codes that become fp16 first, an iteration of a warpgroup beside another one: clocks for itself, for a key, for a value of a
+-- key, and of it for an instruction of its unpacking; of codes in blocks; where boxes bring them. Of 14 races on an H200.
+local WIDEN, WIDEN_KEY, WIDEN_VALUE, WIDEN_COST, WIDEN_BLOCK, WIDEN_BOXES = 333, 15, 0.13, 0.05, 1.08, 0.88
 local function unpacking(p, c, a, l)
   local values = p.d * (l.cost_k + BESIDE) + p.dv * (l.cost_v + BESIDE)
   local warps = l.warps * c.ctas
@@ -674,7 +688,9 @@ function decode.work(p, c, a, l, sq)
   local products = 3.7 * flops / a.mma16_flop
   if l.boxed then chain, products = 1030 + 7 * c.bk, 2.9 * flops / a.wgmma16_flop end
   if l.widened then
-    chain = chain + c.bk * (p.d + p.dv) / 5  -- of three races on an H200
+    local function value(f) return (WIDEN_VALUE + WIDEN_COST * f.cost) * (f.block > 1 and WIDEN_BLOCK or 1) end
+    chain = WIDEN + c.bk * (WIDEN_KEY + p.d * value(l.low.k) + p.dv * value(l.low.v))
+    if l.boxes then chain = WIDEN_BOXES * chain end
   elseif l.low then
     chain = 1.4 * chain
   end  -- not measured: unpacking stands between a load and its products
@@ -688,6 +704,7 @@ function decode.work(p, c, a, l, sq)
     local pieces = l.low.k.has_scale and decode.row_bytes_of(p.kv, p.d) % 4 == 0
     if c.br >= 32 and heads == 1 and pieces and a.hbm_gbs > 4000 then issue = SAME_KEYS[c.br] * issue end
     issue = uneven(p, c, l.low) * issue
+    if math.max(p.d, p.dv) > 64 and has_two_in_step(p, c, a) then issue = BOXES_TWO_ISSUE * issue end
   end
   return decode.stream(p, c, a, issue, sq, l.boxed)
 end
@@ -747,7 +764,7 @@ function decode.family(t)
   t.rank, t.few_rows, t.features, t.tile = 0, true, "lengths+pages+batch-invariant+lse-strides+score+v-in-k", { "br", "bk" }
   t.tunables, t.constraints = append(append(t.tunables, decode.shares), t.more or {}), append(t.constraints, decode.constraints)
   if t.more then -- tunables that came later, which some constraints read
-    for i, x in ipairs(t.constraints) do
+    for i, x in ipairs(t.more[1][1] == "head_warps" and t.constraints or {}) do
       if x.upto == "ctas" then t.constraints[i] = { x[1], x[2], upto = "head_warps", about = x.about, search = x.search } end
     end
     t.more = nil

@@ -191,7 +191,7 @@ __device__ __forceinline__ void group_arrived(int group) {
 }
 //| end
 
-//| local clears = l.boxes and (p.has_lengths or p.mask ~= "none")
+//| local clears = l.boxes and not l.widened and (p.has_lengths or p.mask ~= "none")
 //| if clears and pieces then
 // A box brings rows of V that no query of the tile sees, and their NaN times a probability of 0 would be NaN: all but rows lo to hi are
 // cleared, by each head's warp its own. Chunks have two heads' bytes: all wait for each other.
@@ -276,7 +276,7 @@ if (threadIdx.x % GROUP_THREADS == 0) {
   fence_barrier_init();
   fence_async();
 }
-__syncwarp();
+$(l.widened and "__syncthreads" or "__syncwarp")();
 Loader loader(p, split.walk, $(key_group), k_map, v_map);
 //|   else
 Loader loader(p, split.walk, $(key_group));
@@ -409,7 +409,11 @@ if (split.walk.left > 0) {
         cp_async_commit();
       }
 //| elseif l.boxes then
+//|   if l.widened then
+      // The warps of the group have met since all of them read the buffer of the iteration before.
+//|   else
       __syncwarp();  // the warp is through with the buffer of the iteration before
+//|   end
       loader.load(buffers + free_stage * STAGE, barriers + free_stage * 8);
 //| else
       group_arrived(group);
@@ -456,6 +460,9 @@ if (split.walk.left > 0) {
 //|   local begins = "(walk.iteration == 0 && walk.end < walk.iterations)"
 //|   if p.has_batch_invariant then begins = "(walk.first == 0 && !walk.whole_tile())" end
     goes_on = goes_on || $(begins);
+//| end
+//| if l.widened then
+    accumulate_wait(rows.o);
 //| end
 //| if l.overlay and l.tokens then
     asm volatile("bar.sync %0, %1;" ::"r"(key_group + 1), "n"(HEADS * GROUP_THREADS) : "memory");  // K and V are read

@@ -6,18 +6,32 @@ local decode = include "families/decode_family.lua"
 return decode.family {
   doc = "split-KV attention of 64 query rows on wgmma (fp16, bf16): dense, packed, paged",
   wide_q = true,
-  formats = "e4m3 e5m2 s8",
+  formats = "e4m3 e5m2 s8 q8_0 q4_0",
   tunables = {
     { "br", { 64 }, "B_r: query rows (queries x heads of a group) per tile" },
     { "bk", { 32, 64, 128 }, "keys that a warpgroup takes at a time" },
     { "row_warps", { 4 }, "warps of a warpgroup, each with 16 rows" },
     { "key_warps", { 1, 2 }, "warpgroups of a block, each with keys of its own" },
   },
+  more = { { "boxes", { 0, 1 }, "rows of a byte for an element come by TMA, a head's rows of a block of keys at a time", later = true } },
+  constraints = {
+    { "boxes", function(p, c, a)
+      if (c.boxes or 0) == 0 then return true end
+      return decode.has_boxes(p, c, a.cc, true)
+    end },
+  },
 
   start = function(p, a)
-    local tiles = {}
+    local tiles, low = {}, codes(p.kv, a.cc)
     for _, bk in ipairs({ 64, 128 }) do tiles[#tiles + 1] = { br = 64, bk = bk, row_warps = 4, key_warps = 2 } end
-    return decode.starts(tiles, "second_kernel", codes(p.kv, a.cc) and { { 2, 1, 1 }, { 3, 1, 1 }, { 3, 1, 8 } } or nil)
+    local list = decode.starts(tiles, "second_kernel", low and { { 2, 1, 1 }, { 3, 1, 1 }, { 3, 1, 8 } } or nil)
+    for _, tile in ipairs(low and tiles or {}) do
+      tile.boxes = 1
+      if decode.has_boxes(p, tile, a.cc, true) then
+        for _, to in ipairs(decode.starts({ tile }, "second_kernel", { { 2, 1, 1 }, { 3, 1, 1 } })) do list[#list + 1] = to end
+      end
+    end
+    return list
   end,
 
   supports = function(p, a)

@@ -1,4 +1,4 @@
-//| needs "l.half? l.heads? l.floats? l.integers_v? l.limbs? l.low? l.shifts_k? l.shifts_v? l.tokens? l.widened?"
+//| needs "l.boxes? l.half? l.heads? l.floats? l.integers_v? l.limbs? l.low? l.shifts_k? l.shifts_v? l.tokens? l.widened?"
 //| local ob, halves = l.low and "OB" or "VB", l.half and 1 or 2
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| -- Scales of keys 2t and 2t + 1 of block n of keys, from `from` on.
@@ -120,9 +120,14 @@ struct WarpRows {
   __device__ __forceinline__ void attend(const Params &p, const Sequence &sequence, const Tile &tile, int block, bool masked, u32 codes,
                                          u32 wide) {
     const u32 k_tile = wide, v_tile = wide + WIDE_K;
-    widen(wide, codes, (int)threadIdx.x % GROUP_THREADS);
-    fence_async();
-    asm volatile("bar.sync %0, %1;" ::"r"((int)threadIdx.x / GROUP_THREADS + 1), "n"(GROUP_THREADS) : "memory");
+    const int thread = (int)threadIdx.x % GROUP_THREADS;
+    auto meet = [] {  // what all threads of the group have stored is the matrix unit's
+      fence_async();
+      asm volatile("bar.sync %0, %1;" ::"r"((int)threadIdx.x / GROUP_THREADS + 1), "n"(GROUP_THREADS) : "memory");
+    };
+    widen_k<CHUNKS>(k_tile, codes, thread, $(l.shifts_k and "at.k_shift" or "0"));  // while P V of the block before is under way
+    accumulate_wait(o);
+    meet();
 //| else
   // One block of keys. masked: some row does not see all of them.
   __device__ __forceinline__ void attend(const Params &p, const Sequence &sequence, const Tile &tile, int block, bool masked, u32 k_tile,
@@ -132,7 +137,18 @@ struct WarpRows {
 //| if power then
     watch_limit(power, o, v_tile, at);
 //| end
+//| if l.widened then
+//| local clears = l.boxes and (p.has_lengths or p.mask ~= "none")
+    scores_begin(s, q, k_tile);
+    // While the matrix unit multiplies.$(clears and " A box brings rows of V that no query of the tile sees: they become zeros." or "")
+//| if clears then
+    const int lo = masked ? tile.range.key_lo - block * BC : 0, hi = masked ? tile.range.key_hi - block * BC : BC - 1;
+//| end
+    widen_v<CHUNKS_V>(v_tile, codes + K_TILE, thread, $(l.shifts_v and "at.v_shift" or "0")$(clears and ", lo, hi" or ""));
+    scores_wait(s);
+//| else
     scores(s, q, $(l.limbs and "factor[0], " or "")k_tile, $(floats and "k_floats, " or "")at);
+//| end
 //| if l.low then
 //|   if not l.limbs then
 #pragma unroll
@@ -175,7 +191,12 @@ struct WarpRows {
     u32 probabilities[MB][P_STEPS][4];
 //|   end
     to_fragments(probabilities, s);
+//|   if l.widened then
+    meet();
+    accumulate_begin(o, probabilities, v_tile);
+//|   else
     accumulate(o, probabilities, v_tile, at);
+//|   end
 //| end
   }
 

@@ -26,11 +26,12 @@ __device__ __forceinline__ float2 halves(u32 h) {
   asm("{.reg .b16 lo, hi;\n\tmov.b32 {lo, hi}, %2;\n\tcvt.f32.f16 %0, lo;\n\tcvt.f32.f16 %1, hi;}" : "=f"(x.x), "=f"(x.y) : "r"(h));
   return x;
 }
-__device__ __forceinline__ float half_at(const unsigned char *from) { return halves(*(const u16 *)from).x; }
 
 constexpr int KEYS = $(widen.keys);  // of a sequence that a block takes at a time
+//| local by_token = p.k_scale == 2 or p.v_scale == 2  -- registers are few
+constexpr int TOGETHER = $(by_token and 1 or 2);  // pieces of K, and of V, that a thread has on their way
 
-//| local names = { [16] = "uint4", [8] = "uint2", [4] = "u32", [2] = "u16" }
+//| local most_pieces = 0
 //| for _, x in ipairs(sides) do
 //|   local side, f, width = x[1], x[2], x[3]
 //|   local piece = f.block == 1 and (width % 16 == 0 and 16 or 8) or f.bits == 8 and 16 or f.shared
@@ -39,61 +40,119 @@ constexpr int KEYS = $(widen.keys);  // of a sequence that a block takes at a ti
 //|   local by = p[side .. "_scale"]
 //|   local power = f.scale_is_e4m3 and f.owed or f.power
 constexpr int $(side:upper())_PIECES = $(width // piece);  // of a row
+//|   most_pieces = math.max(most_pieces, width // piece)
 //|   local n = piece // 8  -- chunks of 16 bytes that it becomes
 //|   local in_pairs = n > 1 and width // piece % 2 == 0
-// Piece number `piece` of a row of $(f.name), times `scale`.
-//|   if in_pairs then
-// By all lanes of a warp: two that have neighbouring pieces store them together, whole sectors.
+// A piece of a row of $(f.name) on its way: what is loaded of it, and where it goes.
+struct Piece_$(side) {
+  u32 word[$(bytes // 4)];
+//|   if f.has_scale and not f.scale_is_e4m3 then
+  u16 own;
+//|   elseif f.scale_is_e4m3 then
+  u32 own;
 //|   end
-//|   local stores = in_pairs and ", bool stores" or ""
+//|   if f.least_at > 0 then
+  u16 least;
+//|   end
+//|   if f.high_at > 0 then
+  u32 high;
+//|   end
+  float scale;
 //|   if by == 4 then
-// channels: the scales of a row's columns, `apart` from one to the next.
-//|     stores = ", const float *channels, long long apart" .. stores
+  const float *channels;  // scales of a row's columns, `apart` from one to the next
 //|   end
-__device__ __forceinline__ void widen_$(side)(uint4 *to, const unsigned char *row, int piece, float scale$(stores)) {
+  uint4 *to;  // of the row
+  int piece;
+  bool real, there;  // is one of the row's; is not of a page that is none, whose rows are zeros
+};
+// Piece number i of `keys` keys from key `first` on, which lie in the workspace from row `row0` on.
+__device__ __forceinline__ Piece_$(side) ask_$(side)(const Params &p, int i, int keys, int first, long long row0, int index, int before) {
+  Piece_$(side) of = {};
+  of.real = i < keys * p.hkv * $(side:upper())_PIECES;
+  of.piece = i % $(side:upper())_PIECES;
+  const int row = of.real ? i / $(side:upper())_PIECES : 0, at = row / p.hkv, head = row - at * p.hkv, key = first + at;
+  of.to = (uint4 *)((u16 *)p.wide_$(side) + ((row0 + at) * p.hkv + head) * $(width));
+//|   if p.has_pages then
+  const long long page = of.real ? p.page_table[index * (long long)p.page_table_stride + key / p.page_size] : -1, token = key % p.page_size;
+  of.there = page >= 0 && page < p.pages;
+//|   else
+  const long long page = index, token = before + key;
+  of.there = of.real;
+//|   end
+  if (!of.there) return of;
+  const unsigned char *const from_row = (const unsigned char *)p.$(side) +
+                                        (page * p.$(side)_sb + token * p.$(side)_ss + head * (long long)p.$(side)_sh) * $(f.block_bytes);
 //|   if f.block == 1 then
-  const unsigned char *const from = row + piece * $(bytes);
+  const unsigned char *const from = from_row + of.piece * $(bytes);
 //|   else
 //|     local pieces = f.block // piece
-  const unsigned char *const block = row + piece / $(pieces) * $(f.block_bytes);
-  const int in = piece % $(pieces);
+  const unsigned char *const block = from_row + of.piece / $(pieces) * $(f.block_bytes);
+  const int in = of.piece % $(pieces);
   const unsigned char *const from = block + $(f.codes_at) + in * $(bytes);
 //|   end
-  u32 word[$(bytes // 4)];
 //|   if unit == 16 then
-  *(uint4 *)word = *(const uint4 *)from;
+  const uint4 four = *(const uint4 *)from;
+  of.word[0] = four.x, of.word[1] = four.y, of.word[2] = four.z, of.word[3] = four.w;
 //|   elseif unit == 8 then
 #pragma unroll
-  for (int i = 0; i < $(bytes // 8); i++) {
-    const uint2 two = ((const uint2 *)from)[i];
-    word[2 * i] = two.x;
-    word[2 * i + 1] = two.y;
+  for (int w = 0; w < $(bytes // 4); w += 2) {
+    const uint2 two = ((const uint2 *)from)[w / 2];
+    of.word[w] = two.x;
+    of.word[w + 1] = two.y;
   }
 //|   elseif unit == 4 then
 #pragma unroll
-  for (int i = 0; i < $(bytes // 4); i++) word[i] = ((const u32 *)from)[i];
+  for (int w = 0; w < $(bytes // 4); w++) of.word[w] = ((const u32 *)from)[w];
 //|   else
 #pragma unroll
-  for (int i = 0; i < $(bytes // 4); i++) word[i] = (u32)((const u16 *)from)[2 * i] | (u32)((const u16 *)from)[2 * i + 1] << 16;
+  for (int w = 0; w < $(bytes // 4); w++) of.word[w] = (u32)((const u16 *)from)[2 * w] | (u32)((const u16 *)from)[2 * w + 1] << 16;
 //|   end
 //|   if f.scale_is_e4m3 then
-  u32 own[2];
-  scales_of_e4m3(own, (u32)block[$(f.scale_at) + in]);
-  scale *= halves(own[0]).x;
+  of.own = block[$(f.scale_at) + in];
 //|   elseif f.has_scale then
-  const float own = half_at(block + $(f.scale_at));
+  of.own = *(const u16 *)(block + $(f.scale_at));
 //|   end
 //|   if f.least_at > 0 then
-  const float least = half_at(block + $(f.least_at));
+  of.least = *(const u16 *)(block + $(f.least_at));
 //|   end
 //|   if f.high_at > 0 then
-  const u32 high = (u32)((const u16 *)(block + $(f.high_at)))[0] | (u32)((const u16 *)(block + $(f.high_at)))[1] << 16;
+  of.high = (u32)((const u16 *)(block + $(f.high_at)))[0] | (u32)((const u16 *)(block + $(f.high_at)))[1] << 16;
+//|   end
+//|   if by == 1 then
+  of.scale = p.$(side)_scale[index * p.$(side)_scale_sb + head * p.$(side)_scale_sh];
+//|   elseif by == 2 then
+  of.scale = p.$(side)_scale[page * p.$(side)_scale_sb + token * p.$(side)_scale_ss + head * p.$(side)_scale_sh];
+//|   elseif by == 4 then
+  of.channels = p.$(side)_scale + index * p.$(side)_scale_sb + head * p.$(side)_scale_sh;
+//|   end
+  return of;
+}
+// Its numbers times all scales, to the workspace.
+//|   if in_pairs then
+// By all lanes of a warp: two that have neighbouring pieces store them together, whole sectors.
+//|   end
+__device__ __forceinline__ void widen_$(side)(const Params &p, const Piece_$(side) &of) {
+  const int piece = of.piece;
+//|   local scale = f32(2.0 ^ power)
+//|   if by == 1 or by == 2 then scale = scale .. " * of.scale" end
+//|   if f.scale_is_e4m3 then
+  u32 own[2];
+  scales_of_e4m3(own, of.own);
+  [[maybe_unused]] const float scale = $(scale) * halves(own[0]).x;
+//|   else
+  [[maybe_unused]] const float scale = $(scale);
+//|     if f.has_scale then
+  const float own = halves(of.own).x;
+//|     end
+//|   end
+//|   if f.least_at > 0 then
+  const float least = halves(of.least).x;
 //|   end
   float x[$(piece)];
 #pragma unroll
   for (int w = 0; w < $(bytes // 4); w++) {
     u32 h[$(place.registers(f))];
-    unpack_rows_$(f.name)(h, word[w]$(f.high_at > 0 and ", high >> 4 * w" or ""));
+    unpack_rows_$(f.name)(h, of.word[w]$(f.high_at > 0 and ", of.high >> 4 * w" or ""));
 //|   for r = 0, place.registers(f) - 1 do
     {
       const float2 two = halves(h[$(r)]);
@@ -114,16 +173,20 @@ __device__ __forceinline__ void widen_$(side)(uint4 *to, const unsigned char *ro
 //|       text = f.least_at > 0 and ("(own * %s + least)"):format(text) or ("own * %s"):format(text)
 //|     end
 //|     if by == 4 then
-//|       local of_channel = ("channels[(piece * %d + %s) * apart]"):format(piece, i)
+//|       local of_channel = ("(of.there ? of.channels[(piece * %d + %s) * p.%s_scale_ss] : 0.f)"):format(piece, i, side)
 //|       return power ~= 0 and ("%s * scale * %s"):format(text, of_channel) or ("%s * %s"):format(text, of_channel)
 //|     end
 //|     return (power ~= 0 or by > 0 or f.scale_is_e4m3) and text .. " * scale" or text
 //|   end
     out[i] = pack2($(value("2 * i")), $(value("2 * i + 1")));
   }
+//|   if p.has_pages then
+#pragma unroll
+  for (int i = 0; i < $(piece // 2); i++) out[i] = of.there ? out[i] : 0;
+//|   end
 //|   if in_pairs then
   const bool odd = threadIdx.x % 2 == 1;
-  uint4 *const first = to + (piece - odd) * $(n) + odd;
+  uint4 *const first = of.to + (piece - odd) * $(n) + odd;
 #pragma unroll
   for (int i = 0; i < $(n); i += 2) {
     u32 other[4];
@@ -132,22 +195,24 @@ __device__ __forceinline__ void widen_$(side)(uint4 *to, const unsigned char *ro
     const uint4 even_half = make_uint4(out[4 * i], out[4 * i + 1], out[4 * i + 2], out[4 * i + 3]);
     const uint4 odd_half = make_uint4(out[4 * i + 4], out[4 * i + 5], out[4 * i + 6], out[4 * i + 7]);
     const uint4 from_other = make_uint4(other[0], other[1], other[2], other[3]);
-    if (stores) {
+    if (of.real) {
       first[i] = odd ? from_other : even_half;
       first[$(n) + i] = odd ? odd_half : from_other;
     }
   }
 //|   else
+  if (of.real)
 #pragma unroll
-  for (int i = 0; i < $(n); i++)
-    to[piece * $(n) + i] = make_uint4(out[4 * i], out[4 * i + 1], out[4 * i + 2], out[4 * i + 3]);
+    for (int i = 0; i < $(n); i++)
+      of.to[piece * $(n) + i] = make_uint4(out[4 * i], out[4 * i + 1], out[4 * i + 2], out[4 * i + 3]);
 //|   end
 }
 //| end
 
-extern "C" __global__ void __launch_bounds__(256) fa_widen(const __grid_constant__ Params p) {
+extern "C" __global__ void __launch_bounds__(256, 4) fa_widen(const __grid_constant__ Params p) {
 //| if a.cc >= 90 then
   asm volatile("griddepcontrol.wait;" ::: "memory");  // this kernel may have begun before what precedes it has ended
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");  // the next one may stand ready: it waits for all of this one
 //| end
   const int parts = (p.sk + KEYS - 1) / KEYS;
   const long long tiles = (long long)p.b * parts;
@@ -162,56 +227,22 @@ extern "C" __global__ void __launch_bounds__(256) fa_widen(const __grid_constant
     const int before = 0;
     const long long row0 = (long long)index * p.sk + first;
 //| end
-//| for _, x in ipairs(sides) do
-//|   local side, f, width = x[1], x[2], x[3]
-//|   local by, N = p[side .. "_scale"], side:upper()
-//|   local piece = f.block == 1 and (width % 16 == 0 and 16 or 8) or f.bits == 8 and 16 or f.shared
-//|   local in_pairs = piece > 8 and width // piece % 2 == 0
-    const int pieces_$(side) = keys * p.hkv * $(N)_PIECES;
-//|   if in_pairs then
-    for (int base = 0; base < pieces_$(side); base += 256) {
-      const bool real = base + (int)threadIdx.x < pieces_$(side);
-      const int i = real ? base + (int)threadIdx.x : (int)threadIdx.x % 2;
-//|   else
-    for (int i = threadIdx.x; i < pieces_$(side); i += 256) {
-//|   end
-      const int piece = i % $(N)_PIECES, row = i / $(N)_PIECES, at = row / p.hkv, head = row - at * p.hkv, key = first + at;
-      uint4 *const to = (uint4 *)((u16 *)p.wide_$(side) + ((row0 + at) * p.hkv + head) * $(width));
-//|   if p.has_pages then
-//|     local found = in_pairs and "found" or "page"
-      const long long $(found) = p.page_table[index * (long long)p.page_table_stride + key / p.page_size], token = key % p.page_size;
-//|     if in_pairs then
-      const bool is_page = found >= 0 && found < p.pages;
-      const long long page = is_page ? found : 0;
-      if (real && !is_page) {  // as everywhere: its rows are zeros
-//|     else
-      if (page < 0 || page >= p.pages) {  // as everywhere: its rows are zeros
-//|     end
+    // Several pieces of a thread are on their way before the first one is looked at.
+#pragma unroll 1
+    for (int base = threadIdx.x; base - (int)threadIdx.x < keys * p.hkv * $(most_pieces); base += 256 * TOGETHER) {
+      Piece_k of_k[TOGETHER];
+      Piece_v of_v[TOGETHER];
 #pragma unroll
-        for (int x = 0; x < $(width // 8); x += $(N)_PIECES)
-          if (piece + x < $(width // 8)) to[piece + x] = make_uint4(0, 0, 0, 0);
-//|     if not in_pairs then
-        continue;
-//|     end
+      for (int n = 0; n < TOGETHER; n++) {
+        of_k[n] = ask_k(p, base + n * 256, keys, first, row0, index, before);
+        of_v[n] = ask_v(p, base + n * 256, keys, first, row0, index, before);
       }
-//|   else
-      const long long page = index, token = before + key;
-//|   end
-      const unsigned char *const from = (const unsigned char *)p.$(side) +
-                                        (page * p.$(side)_sb + token * p.$(side)_ss + head * (long long)p.$(side)_sh) * $(f.block_bytes);
-//|   local power = f.scale_is_e4m3 and f.owed or f.power
-//|   local scale = f32(2.0 ^ power)
-//|   if by == 1 then scale = scale .. (" * p.%s_scale[index * p.%s_scale_sb + head * p.%s_scale_sh]"):format(side, side, side) end
-//|   if by == 2 then
-//|     scale = scale .. (" * p.%s_scale[page * p.%s_scale_sb + token * p.%s_scale_ss + head * p.%s_scale_sh]"):format(side, side, side, side)
-//|   end
-//|   local channels = ""
-//|   if by == 4 then
-//|     channels = (", p.%s_scale + index * p.%s_scale_sb + head * p.%s_scale_sh, p.%s_scale_ss"):format(side, side, side, side)
-//|   end
-      widen_$(side)(to, from, piece, $(scale)$(channels)$(in_pairs and (p.has_pages and ", real && is_page" or ", real") or ""));
+#pragma unroll
+      for (int n = 0; n < TOGETHER; n++) {
+        widen_k(p, of_k[n]);
+        widen_v(p, of_v[n]);
+      }
     }
-//| end
   }
 }
 }  // namespace widening

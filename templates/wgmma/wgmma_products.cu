@@ -1,4 +1,4 @@
-//| needs "c.bk l.chunks l.low? l.vb"
+//| needs "c.bk l.boxes? l.low? l.shifts_k? l.shifts_v? l.vb"
 // ---- the two products of a warpgroup on wgmma: S = Q K^T and O += P V, both with A in registers ----
 // K and V lie in shared memory as boxes of 64 columns: rows of 128 bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous
 // Warpgroup Level Matrix Shared Memory Layout"). The accumulators of a warp are those of mma.sync for its 16 rows.
@@ -15,25 +15,36 @@
 //| end
 //| local asm = include("machine/asm_operands.lua")
 //| local NS, NO = c.bk // 2, l.vb * 4
-//| local steps = l.low and l.chunks or l.chunks // 2  -- of sixteen columns
+//| local steps = p.d // 16  -- of sixteen columns
 //| local of = l.low and { dtype = "fp16" } or p
 
 __device__ __forceinline__ int key_of_column(int x) { return x; }
 constexpr bool PAIRS_V = false;
-constexpr int K_STEPS = $(l.low and "CHUNKS" or "CHUNKS / 2");  // of sixteen columns
+constexpr int K_STEPS = $(l.low and "D / 16" or "CHUNKS / 2");  // of sixteen columns
 
 // The row and the column of the accumulators that a lane begins with.
 struct Lane {
   int g, t;
+//| local shifts = l.shifts_k or l.shifts_v
+//| if shifts then
+  int k_shift, v_shift;  // of a head's rows: how far behind the beginning of their first chunk they begin
+  __device__ __forceinline__ void shift(const Params &p, int kv_head) {
+    k_shift = $(l.shifts_k and "in_register(k_shift_of(p, kv_head))" or "0");
+    v_shift = $(l.shifts_v and "in_register(v_shift_of(p, kv_head))" or "0");
+  }
+//| end
 };
-__device__ __forceinline__ Lane make_lane() { return {(int)threadIdx.x % 32 / 4, (int)threadIdx.x % 4}; }
+//| local none = shifts and ", 0, 0" or ""
+__device__ __forceinline__ Lane make_lane() { return {(int)threadIdx.x % 32 / 4, (int)threadIdx.x % 4$(none)}; }
 
 struct QFragments {
   u32 full[MB][K_STEPS][4];
 };
 
+//| if not l.boxes then
 // Orders this thread's copies to shared memory before later reads by the matrix unit.
 __device__ __forceinline__ void fence_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+//| end
 
 constexpr u64 SWIZZLE_128 = 1;
 constexpr int BOX_ROW = 128, BOX = BC * BOX_ROW;  // bytes
@@ -47,11 +58,14 @@ __device__ __forceinline__ u64 descriptor_across_rows(u32 address) {
 }
 
 //| if l.low then
+//| local K, V = l.low.k, l.low.v
+//|   if K.block == 1 or V.block == 1 then
 // Codes of a group's buffer become fp16 in boxes, by all its threads. Of eight threads side by side four have chunks of one row and four of
 // the next: what they write lies in different banks.
 // Several chunks of a thread are loaded before the first one is stored, which nothing is moved across.
+// lo, hi: rows that are kept; the others become zeros.
 template <int N, class Unpack>
-__device__ __forceinline__ void widen_rows(u32 to, u32 codes, int thread, Unpack unpack) {
+__device__ __forceinline__ void widen_rows(u32 to, u32 codes, int thread, Unpack unpack, int lo = 0, int hi = BC - 1) {
   constexpr int ALL = BC * N / GROUP_THREADS, BATCH = ALL % 4 == 0 ? 4 : ALL % 2 == 0 ? 2 : 1;
   auto place = [&](int n, int &row, int &chunk) {
     const int i = n * GROUP_THREADS + thread, x = i % (2 * N);
@@ -70,27 +84,106 @@ __device__ __forceinline__ void widen_rows(u32 to, u32 codes, int thread, Unpack
 #pragma unroll
     for (int n = 0; n < BATCH; n++) {
       place(first + n, row, chunk);
+      const bool kept = row >= lo && row <= hi;
       const u32 of[4] = {words[n].x, words[n].y, words[n].z, words[n].w};
 #pragma unroll
       for (int j = 0; j < 2; j++) {
         u32 x[2], y[2];
         unpack(x, of[2 * j]);
         unpack(y, of[2 * j + 1]);
+        if (!kept) x[0] = x[1] = y[0] = y[1] = 0;
         store_shared(to + (chunk / 4 * BC + row) * BOX_ROW + ((chunk * 2 + j) ^ row) % 8 * 16, make_uint4(x[0], x[1], y[0], y[1]));
       }
     }
   }
 }
-// K and V of a buffer, for wgmma: `wide` is free, and all codes have arrived.
-__device__ __forceinline__ void widen(u32 wide, u32 codes, int thread) {
-  widen_rows<CHUNKS>(wide, codes, thread, [](u32(&h)[2], u32 word) { unpack_rows_$(l.low.k.name)(h, word); });
-  widen_rows<CHUNKS_V>(wide + WIDE_K, codes + K_TILE, thread, [](u32(&h)[2], u32 word) { unpack_rows_$(l.low.v.name)(h, word); });
+//|   end
+//|   -- Blocks of 32, a scale in front. Prints how one becomes fp16 that begins `off` bytes after a chunk does.
+//|   local function at_offset(f, off)
+//|     local at = off + f.codes_at
+      case $(off): {
+        const u32 d = __byte_perm(words[$(off // 4)], 0, $(off % 4 == 0 and "0x1010" or "0x3232"));
+//|     for j = 0, (f.block_bytes - f.codes_at) // 4 - 1 do
+//|       local first, straddles = (at + 4 * j) // 4, at % 4 > 0
+//|       local second = straddles and ("words[%d]"):format(first + 1) or "0"
+//|       local order = f.halves and (straddles and "0x5342" or "0x3120") or "0x5432"
+//|       local word = ("words[%d]"):format(first)
+//|       if straddles or f.halves then word = ("__byte_perm(%s, %s, %s)"):format(word, second, order) end
+        codes[$(j)] = $(word);
+//|     end
+        scale = d;
+        break;
+      }
+//|   end
+//|   -- The bytes of a chunk before a block that rows, shifted by whole `unit`s, may have.
+//|   local function offsets(f, n, shifted)
+//|     local unit, seen, list = shifted and p.kv_align or 16, {}, {}
+//|     for b = 0, n // f.block - 1 do
+//|       for shift = 0, 15, unit do seen[(b * f.block_bytes + shift) % 16] = true end
+//|     end
+//|     for off = 0, 15 do if seen[off] then list[#list + 1] = off end end
+//|     return list
+//|   end
+//|   for _, x in ipairs({ { "k", K, p.d, l.shifts_k }, { "v", V, p.dv, l.shifts_v } }) do
+//|     local side, f, n, shifted = x[1], x[2], x[3], x[4]
+//|     if f.block > 1 then
+//|       local words, chunks = (f.block_bytes - f.codes_at) // 4, (f.block_bytes + 14 + 15) // 16
+// Blocks of $(side:upper()) of a group's buffer, whose rows begin `shift` bytes after a chunk does, become fp16 in boxes, by all its
+// threads: a thread has a block of a row, the threads of a warp the same block of neighbouring rows.
+template <int N>
+__device__ __forceinline__ void widen_$(side)(u32 to, u32 tile, int thread, int shift) {
+  constexpr int BLOCKS = $(n // f.block), ALL = BC * BLOCKS;
+#pragma unroll
+  for (int first = 0; first < ALL; first += GROUP_THREADS) {
+    const int i = first + thread, row = i % BC, block = i / BC, begin = block * $(f.block_bytes) + shift;
+    if (ALL % GROUP_THREADS != 0 && i >= ALL) break;
+    u32 words[$(4 * chunks)], codes[$(words)], scale;
+#pragma unroll
+    for (int c = 0; c < $(chunks); c++) {
+      const uint4 x = load_shared_x4(tile + tile_offset<N>(row, begin / 16 + c));
+      words[4 * c] = x.x, words[4 * c + 1] = x.y, words[4 * c + 2] = x.z, words[4 * c + 3] = x.w;
+    }
+    switch (begin % 16) {  // one of a warp
+      default:
+//|       for _, off in ipairs(offsets(f, n, shifted)) do at_offset(f, off) end
+    }
+    u32 numbers[16];
+#pragma unroll
+    for (int j = 0; j < $(words); j++) {
+//|       if f.halves then
+      u32 h[4];  // two of the first half, two of the second, and so on
+      unpack_rows_$(f.name)(h, codes[j]);
+      numbers[2 * j] = mul_f16x2(h[0], scale), numbers[2 * j + 1] = mul_f16x2(h[2], scale);
+      numbers[8 + 2 * j] = mul_f16x2(h[1], scale), numbers[8 + 2 * j + 1] = mul_f16x2(h[3], scale);
+//|       else
+      u32 h[2];
+      unpack_rows_$(f.name)(h, codes[j]);
+      numbers[2 * j] = mul_f16x2(h[0], scale), numbers[2 * j + 1] = mul_f16x2(h[1], scale);
+//|       end
+    }
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+      store_shared(to + (block / 2 * BC + row) * BOX_ROW + ((block * 4 + j) ^ row) % 8 * 16,
+                   make_uint4(numbers[4 * j], numbers[4 * j + 1], numbers[4 * j + 2], numbers[4 * j + 3]));
+  }
 }
+//|     else
+template <int N>
+__device__ __forceinline__ void widen_$(side)(u32 to, u32 tile, int thread, int, int lo = 0, int hi = BC - 1) {
+  widen_rows<N>(to, tile, thread, [](u32(&h)[2], u32 word) { unpack_rows_$(f.name)(h, word); }, lo, hi);
+}
+//|     end
+//|   end
 //| end
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
+//| if l.low then
+// S = Q K^T for the warpgroup's rows and the BC keys of one buffer: is under way, until scores_wait().
+__device__ __forceinline__ void scores_begin(float (&s)[MB][NB][4], QFragments &q, u32 k_tile) {
+//| else
 // S = Q K^T for the warpgroup's rows and the BC keys of one buffer.
 __device__ __forceinline__ void scores(float (&s)[MB][NB][4], QFragments &q, u32 k_tile, const Lane &) {
+//| end
   const u64 k = descriptor_along_row(k_tile);
   asm volatile("wgmma.fence.sync.aligned;"
       : $(operands(0, steps * 4, '"+r"(q.full[0][#4][#1])'))
@@ -104,6 +197,10 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], QFragments &q, u32
 //| local function s(i) return ("s[0][%d][%d]"):format(i // 4, i % 4) end
   $(asm.products { to = s, n = NS, shape = asm.shape(of, c.bk), a = rows, b = keys, tail = "1, 1, 0", begins = true })
   wgmma_commit();
+//| if l.low then
+}
+__device__ __forceinline__ void scores_wait(float (&s)[MB][NB][4]) {
+//| end
   asm volatile("wgmma.wait_group.sync.aligned 0;"
       : $(operands(0, NS, '"+f"(s[0][#4][#1])'))
       :
@@ -122,8 +219,13 @@ __device__ __forceinline__ void to_fragments(u32 (&a)[MB][P_STEPS][4], const flo
   }
 }
 
+//| if l.low then
+// O += P V: is under way, until accumulate_wait().
+__device__ __forceinline__ void accumulate_begin(float (&o)[MB][VB][4], u32 (&a)[MB][P_STEPS][4], u32 v_tile) {
+//| else
 // O += P V.
 __device__ __forceinline__ void accumulate(float (&o)[MB][VB][4], u32 (&a)[MB][P_STEPS][4], u32 v_tile, const Lane &) {
+//| end
   const u64 v = descriptor_across_rows(v_tile);
   asm volatile("wgmma.fence.sync.aligned;"
       : $(operands(0, NO, '"+f"(o[0][#4][#1])')),
@@ -138,6 +240,10 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][VB][4], u32 (&a)[MB][P
 //| local function o(i) return ("o[0][%d][%d]"):format(i // 4, i % 4) end
   $(asm.products { to = o, n = NO, shape = asm.shape(of, NO * 2), a = rows, b = keys, tail = "1, 1, 1" })
   wgmma_commit();
+//| if l.low then
+}
+__device__ __forceinline__ void accumulate_wait(float (&o)[MB][VB][4]) {
+//| end
   asm volatile("wgmma.wait_group.sync.aligned 0;"
       : $(operands(0, NO, '"+f"(o[0][#4][#1])'))
       :

@@ -1,4 +1,4 @@
-//| needs "c.br c.combine c.named l.heads? l.overlay l.parts_batch l.parts_early? l.parts_few? l.tokens?"
+//| needs "c.br c.combine c.named l.heads? l.in_wide? l.overlay l.parts_batch l.parts_early? l.parts_few? l.tokens?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 // ---- how a tile's parts come together ----
@@ -93,7 +93,7 @@ __device__ __forceinline__ unsigned char *part_of_group(unsigned char *smem, int
 //| if l.tokens and l.overlay then
   return smem + SMEM_O + group % GROUPS * SMEM_GROUP + group / GROUPS * SMEM_O_GROUP + last * STAGE;
 //| else
-  return smem + SMEM_O + group * SMEM_O_GROUP$(l.overlay and " + last * STAGE" or "");
+  return smem + SMEM_O + group * SMEM_O_GROUP$(l.overlay and not l.in_wide and " + last * STAGE" or "");
 //| end
 }
 __device__ __forceinline__ float2 *states_of_group(unsigned char *smem, int group) { return (float2 *)(smem + SMEM_STATES) + group * BR; }
