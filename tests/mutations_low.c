@@ -308,7 +308,7 @@ const mutation low_mutations[] = {
     { "in boxes: wgmma is not told of stores", F, "      fence_async();\n", "", 0, "boxes" },
     { "in boxes: P V of the block before is not waited for", F, "    accumulate_wait(o);\n", "", 0, "boxes" },
     { "in boxes: P V of the last block is not waited for", "decode_kernel.cu", "    accumulate_wait(rows.o);\n", "", 0, "boxes" },
-    { "in boxes: rows of V that nobody sees stay", X, "if (!kept) x[0] = x[1] = y[0] = y[1] = 0;", "", 0, "boxes_maps" },
+    { "in boxes: rows of V that nobody sees stay", F, "clear_rows<V_BYTES>(codes + K_TILE, lo, hi, thread);", "", 0, "boxes_maps" },
     { "in boxes: S is not waited for", F, "    scores_wait(s);\n", "", 0, "boxes" },
     { "in boxes: a block has the scale beside its own", X, "\"0x1010\" or \"0x3232\"", "\"0x3232\" or \"0x1010\"", 0, "boxes_blocks" },
     { "in boxes: rows of blocks are not shifted", X, "* $(f.block_bytes) + shift;", "* $(f.block_bytes) + 0 * shift;", 0, "boxes_blocks" },
