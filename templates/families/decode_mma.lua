@@ -151,10 +151,10 @@ return decode.family {
       or short and { { 64, 2, 4, 2 }, { 64, 4, 2, 2 }, { 64, 8, 1, 2 } } or { { 32, 2, 4, 2 }, { 32, 4, 2, 2 }, { 32, 8, 1, 2 } }
     if br == 8 and decode.few_keys(p) then boxes[3] = { 64, 4, 1, 2 } end
     if br == 8 and decode.least_keys(p) then boxes[3] = { 32, 4, 1, 3 } end
-    if br == 32 then boxes = short and {} or { { 32, 8, 1, 2 } } end  -- two tiles of 16 rows
+    if br == 32 then boxes = short and { { 32, 4, 2, 2 } } or { { 32, 8, 1, 2 } } end  -- of long rows two tiles of 16
     for _, x in ipairs(a.hbm_gbs > 4000 and boxes or {}) do
-      local tile = { br = rows <= 4 and decode.has_limbs(p) and 4 or math.min(br, 16), bk = x[1], row_warps = 1, key_warps = x[2],
-                     head_warps = x[3], boxes = 1 }
+      local own = rows <= 4 and decode.has_limbs(p) and 4 or br == 32 and short and 32 or math.min(br, 16)
+      local tile = { br = own, bk = x[1], row_warps = 1, key_warps = x[2], head_warps = x[3], boxes = 1 }
       if goes(x[3]) and decode.has_boxes(p, tile, a.cc) then
         if x[3] == 1 then tile.head_warps = 0 end
         -- The other heads of the same keys are walked by other blocks, in step: lines of scales have all heads of a token.

@@ -125,6 +125,15 @@ struct WarpRows {
       fence_async();
       asm volatile("bar.sync %0, %1;" ::"r"((int)threadIdx.x / GROUP_THREADS + 1), "n"(GROUP_THREADS) : "memory");
     };
+//| if l.boxes and (p.has_lengths or p.mask ~= "none") then
+    // A box brings rows that no query of the tile sees, and their NaN times a probability of 0 would be NaN.
+    if (masked) {
+      const int lo = tile.range.key_lo - block * BC, hi = tile.range.key_hi - block * BC;
+      clear_rows<K_BYTES>(codes, lo, hi, thread);
+      clear_rows<V_BYTES>(codes + K_TILE, lo, hi, thread);
+      meet();
+    }
+//| end
     widen_k<CHUNKS>(k_tile, codes, thread, $(l.shifts_k and "at.k_shift" or "0"));  // while P V of the block before is under way
     accumulate_wait(o);
     meet();
@@ -138,13 +147,8 @@ struct WarpRows {
     watch_limit(power, o, v_tile, at);
 //| end
 //| if l.widened then
-//| local clears = l.boxes and (p.has_lengths or p.mask ~= "none")
     scores_begin(s, q, k_tile);
-    // While the matrix unit multiplies.$(clears and " A box brings rows of V that no query of the tile sees: they become zeros." or "")
-//| if clears then
-    const int lo = masked ? tile.range.key_lo - block * BC : 0, hi = masked ? tile.range.key_hi - block * BC : BC - 1;
-//| end
-    widen_v<CHUNKS_V>(v_tile, codes + K_TILE, thread, $(l.shifts_v and "at.v_shift" or "0")$(clears and ", lo, hi" or ""));
+    widen_v<CHUNKS_V>(v_tile, codes + K_TILE, thread, $(l.shifts_v and "at.v_shift" or "0"));  // while the matrix unit multiplies
     scores_wait(s);
 //| else
     scores(s, q, $(l.limbs and "factor[0], " or "")k_tile, $(floats and "k_floats, " or "")at);

@@ -28,7 +28,8 @@ __device__ __forceinline__ float2 halves(u32 h) {
 }
 
 constexpr int KEYS = $(widen.keys);  // of a sequence that a block takes at a time
-constexpr int TOGETHER = 2;  // pieces of K, and of V, that a thread has on their way
+//| local by_token = p.k_scale == 2 or p.v_scale == 2  -- registers are few
+constexpr int TOGETHER = $(by_token and 1 or 2);  // pieces of K, and of V, that a thread has on their way
 
 //| local most_pieces = 0
 //| for _, x in ipairs(sides) do

@@ -20,7 +20,7 @@
 
 __device__ __forceinline__ int key_of_column(int x) { return x; }
 constexpr bool PAIRS_V = false;
-constexpr int K_STEPS = D / 16;  // of sixteen columns
+constexpr int K_STEPS = $(l.low and "D / 16" or "CHUNKS / 2");  // of sixteen columns
 
 // The row and the column of the accumulators that a lane begins with.
 struct Lane {
@@ -59,13 +59,20 @@ __device__ __forceinline__ u64 descriptor_across_rows(u32 address) {
 
 //| if l.low then
 //| local K, V = l.low.k, l.low.v
+//|   if l.boxes then
+// Codes of all rows of a buffer but lo to hi become those of 0, by all threads of its group.
+template <int ROW_BYTES>
+__device__ __forceinline__ void clear_rows(u32 codes, int lo, int hi, int thread) {
+  for (int byte = thread * 16; byte < BC * ROW_BYTES; byte += GROUP_THREADS * 16)
+    if (byte / ROW_BYTES < lo || byte / ROW_BYTES > hi) store_shared(codes + byte, make_uint4(0, 0, 0, 0));
+}
+//|   end
 //|   if K.block == 1 or V.block == 1 then
 // Codes of a group's buffer become fp16 in boxes, by all its threads. Of eight threads side by side four have chunks of one row and four of
 // the next: what they write lies in different banks.
 // Several chunks of a thread are loaded before the first one is stored, which nothing is moved across.
-// lo, hi: rows that are kept; the others become zeros.
 template <int N, class Unpack>
-__device__ __forceinline__ void widen_rows(u32 to, u32 codes, int thread, Unpack unpack, int lo = 0, int hi = BC - 1) {
+__device__ __forceinline__ void widen_rows(u32 to, u32 codes, int thread, Unpack unpack) {
   constexpr int ALL = BC * N / GROUP_THREADS, BATCH = ALL % 4 == 0 ? 4 : ALL % 2 == 0 ? 2 : 1;
   auto place = [&](int n, int &row, int &chunk) {
     const int i = n * GROUP_THREADS + thread, x = i % (2 * N);
@@ -84,14 +91,12 @@ __device__ __forceinline__ void widen_rows(u32 to, u32 codes, int thread, Unpack
 #pragma unroll
     for (int n = 0; n < BATCH; n++) {
       place(first + n, row, chunk);
-      const bool kept = row >= lo && row <= hi;
       const u32 of[4] = {words[n].x, words[n].y, words[n].z, words[n].w};
 #pragma unroll
       for (int j = 0; j < 2; j++) {
         u32 x[2], y[2];
         unpack(x, of[2 * j]);
         unpack(y, of[2 * j + 1]);
-        if (!kept) x[0] = x[1] = y[0] = y[1] = 0;
         store_shared(to + (chunk / 4 * BC + row) * BOX_ROW + ((chunk * 2 + j) ^ row) % 8 * 16, make_uint4(x[0], x[1], y[0], y[1]));
       }
     }
@@ -169,8 +174,8 @@ __device__ __forceinline__ void widen_$(side)(u32 to, u32 tile, int thread, int 
 }
 //|     else
 template <int N>
-__device__ __forceinline__ void widen_$(side)(u32 to, u32 tile, int thread, int, int lo = 0, int hi = BC - 1) {
-  widen_rows<N>(to, tile, thread, [](u32(&h)[2], u32 word) { unpack_rows_$(f.name)(h, word); }, lo, hi);
+__device__ __forceinline__ void widen_$(side)(u32 to, u32 tile, int thread, int) {
+  widen_rows<N>(to, tile, thread, [](u32(&h)[2], u32 word) { unpack_rows_$(f.name)(h, word); });
 }
 //|     end
 //|   end
