@@ -54,7 +54,7 @@ __device__ __forceinline__ TileRows tile_rows_of(const Params &p, int index);
 __device__ __forceinline__ KeyTile key_tile(const Params &p, int index) {
   const KeyTiles of = key_tiles_at(p, index / p.hkv);
   const HeadTile at = tile_at(index - of.first * p.hkv, of.tiles, p.hkv);
-  return {{at.head, of.batch, at.head}, at.tile * KEYS};
+  return {{at.head, of.batch, at.head}, $(pr.grow and "(of.at + at.tile)" or "at.tile") * KEYS};
 }
 //|   if l.tile_rows then
 __device__ __forceinline__ TileRows tile_rows_of(const Params &p, int index) {
