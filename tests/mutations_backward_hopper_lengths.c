@@ -210,7 +210,6 @@ const mutation hopper_lengths_mutations[] = {
       "tiles[i] = key_tiles_of(sequence);", 0, "crowd" },
     { "tiles: sequences that count as one begin together", D, "      first += own;\n", "", 0, "crowd" },
     { "tiles: of two that are as long one", D, " + (j < i && longer >= 0 && longer < tiles[j])", "", 0, "add_causal" },
-    { "tiles: more that are longer than a sequence has", D, "min(max(longer, 0), tiles[j])", "max(longer, 0)", 0, "add_causal" },
     { "tiles: the first of a sequence over and over", D, "leave_key_tiles(p, {i, n, 1, tile}, n + 1);",
       "leave_key_tiles(p, {i, n, 1, 0}, n + 1);", 0, "add_causal" },
     { "tiles: how far queries see before it is known", D, "  __syncthreads();\n  for (int i = threadIdx.x / 32; each",
