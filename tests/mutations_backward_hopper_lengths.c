@@ -80,6 +80,7 @@ const scene hopper_lengths_scenes[] = {
 /* clang-format on */
 
 #define K "grad_hopper_kv.cu"
+#define A "grad_hopper_add.cu"
 #define X "grad_hopper_out_of_range.cu"
 #define Y "grad_hopper_clear.cu"
 #define RANGES "ranges.cu"
@@ -204,10 +205,18 @@ const mutation hopper_lengths_mutations[] = {
     { "tiles: sequences of as many queries in one place", D, " || (queries[j] == queries[i] && j < i)", "", 0, "crowd" },
     { "tiles: sequences before do not count", D, "before++, first += tiles[j];", "before++;", 0, "add heads" },
     { "tiles: numbers behind the last are nobody's", D, "last ? key_tiles_most(p) : first + own", "first + own", 0, "add heads crowd" },
-    { "tiles: of sequences that count as one the first has all", D, "{n, first, own}", "{i * each, first, own}", 0, "crowd" },
+    { "tiles: of sequences that count as one the first has all", D, "{n, first, own$", "{i * each, first, own$", 0, "crowd" },
     { "tiles: of sequences that count as one the last alone counts", D, "tiles[i] += key_tiles_of(sequence);",
       "tiles[i] = key_tiles_of(sequence);", 0, "crowd" },
     { "tiles: sequences that count as one begin together", D, "      first += own;\n", "", 0, "crowd" },
+    { "tiles: of two that are as long one", D, " + (j < i && longer >= 0 && longer < tiles[j])", "", 0, "add_causal" },
+    { "tiles: the first of a sequence over and over", D, "leave_key_tiles(p, {i, n, 1, tile}, n + 1);",
+      "leave_key_tiles(p, {i, n, 1, 0}, n + 1);", 0, "add_causal" },
+    { "tiles: how far queries see before it is known", D, "  __syncthreads();\n  for (int i = threadIdx.x / 32; each",
+      "  for (int i = threadIdx.x / 32; each", 0, "add_causal" },
+    { "beside: dV before it is there", A, "    wgmma_wait<2>(dv);", "    wgmma_wait<3>(dv);", 0, "add_causal" },
+    { "beside: dV is not stored", A, "    store_keys<false, true>(p, dk, dv, queue, smem, wg);\n", "", 0, "add_causal" },
+    { "beside: dV again in the place of dK", A, "store_keys<true, false>", "store_keys<false, true>", 0, "add_causal" },
     { "tile rows: the first sequence for all", N, "{{{(int)x.y, (int)x.x, (int)x.y}", "{{{(int)x.y, 0, (int)x.y}", 0, "add" },
     { "tile rows: rows of the first sequence for all", K, "return {tile, {sequence.first_q,", "return {tile, {0,", 0, "add" },
     { "tile rows: queries as many as keys", K, "sequence.sq()}, {sequence.first_k, sequence.sk()}",

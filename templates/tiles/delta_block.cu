@@ -1,4 +1,4 @@
-//| needs "l.delta_lanes l.delta_pad l.delta_pdl l.delta_pieces l.delta_rows l.delta_threads l.listed? l.ordered? l.sums"
+//| needs "l.by_reach? l.delta_lanes l.delta_pad l.delta_pdl l.delta_pieces l.delta_rows l.delta_threads l.listed? l.ordered? l.sums"
 //| local wk = include("work/work.lua").of(p, l)
 //| local passes, depth = l.delta_pad // l.delta_rows, (l.delta_pieces + l.delta_lanes - 1) // l.delta_lanes
 //| if p.has_lengths then
@@ -8,7 +8,13 @@
 //| if l.listed then
 // The sequences of the most queries come first; more than ORDERED come as they are, for then the last are a small part.
 constexpr int ORDERED = 256;
-__device__ __forceinline__ void list_key_tiles(const Params &p, int (&queries)[ORDERED], int (&tiles)[ORDERED]) {
+//|   if l.by_reach then
+// Tiles of the last sequences, some 512, four for each SM of a large chip, come by how many queries see them, whose they are: they end
+// together. reach: of a sequence among those how far its queries see, in tiles; of one before them farther than of any.
+constexpr int FAR = 1 << 30;
+//|   end
+//|   local reach = l.by_reach and ", int (&reach)[ORDERED]" or ""
+__device__ __forceinline__ void list_key_tiles(const Params &p, int (&queries)[ORDERED], int (&tiles)[ORDERED]$(reach)) {
   const int each = (p.b + ORDERED - 1) / ORDERED;  // sequences that count as one
   for (int i = threadIdx.x; i < ORDERED; i += $(l.delta_threads)) {
     tiles[i] = queries[i] = 0;
@@ -20,16 +26,42 @@ __device__ __forceinline__ void list_key_tiles(const Params &p, int (&queries)[O
   }
   __syncthreads();
   for (int i = threadIdx.x; i < ORDERED && i * each < p.b; i += $(l.delta_threads)) {
-    int before = 0, first = 0;
-    for (int j = 0; j < ORDERED && j * each < p.b; j++)
+    int before = 0, first = 0$(l.by_reach and ", all = 0" or "");
+    for (int j = 0; j < ORDERED && j * each < p.b; j++) {
+//|   if l.by_reach then
+      all += tiles[j];
+//|   end
       if (queries[j] > queries[i] || (queries[j] == queries[i] && j < i)) before++, first += tiles[j];
+    }
+//|   if l.by_reach then
+    reach[i] = FAR;
+    if (each == 1 && first >= all - max(512 / p.hkv, 1)) {
+      reach[i] = key_tiles_seen(sequence_of(p, i));
+      if (before == p.b - 1) leave_key_tiles(p, {0, all, 0, 0}, key_tiles_most(p));
+      continue;
+    }
+//|   end
     for (int n = i * each; n < min((i + 1) * each, p.b); n++) {
       const int own = key_tiles_of(sequence_of(p, n));
       const bool last = each == 1 ? before == p.b - 1 : n == p.b - 1;
-      leave_key_tiles(p, {n, first, own}, last ? key_tiles_most(p) : first + own);
+      leave_key_tiles(p, {n, first, own$(l.by_reach and ", 0" or "")}, last ? key_tiles_most(p) : first + own);
       first += own;
     }
   }
+//|   if l.by_reach then
+  __syncthreads();
+  for (int i = threadIdx.x / 32; each == 1 && i < p.b; i += $(l.delta_threads // 32)) {
+    if (reach[i] == FAR) continue;
+    for (int tile = threadIdx.x % 32; tile < tiles[i]; tile += 32) {
+      int n = 0;  // tiles before this one
+      for (int j = 0; j < p.b; j++) {
+        const int longer = reach[j] - (reach[i] - tile);
+        n += min(max(longer, 0), tiles[j]) + (j < i && longer >= 0 && longer < tiles[j]);
+      }
+      leave_key_tiles(p, {i, n, 1, tile}, n + 1);
+    }
+  }
+//|   end
 }
 
 //| elseif l.ordered then
@@ -74,7 +106,10 @@ extern "C" __global__ void __launch_bounds__($(threads)) fa_delta(const __grid_c
   __shared__ int queries[ORDERED];
 //|   if l.listed then
   __shared__ int tiles[ORDERED];
-  if ($(wk.block) == 0) list_key_tiles(p, queries, tiles);
+//|     if l.by_reach then
+  __shared__ int reach[ORDERED];
+//|     end
+  if ($(wk.block) == 0) list_key_tiles(p, queries, tiles$(l.by_reach and ", reach" or ""));
 //|   else
   if ($(wk.block) == 0) order_sequences(p, queries);
 //|   end

@@ -1,4 +1,4 @@
-//| needs "c.held l.apart l.by_eight l.columns l.dq l.early l.early_d l.spread"
+//| needs "c.held l.apart l.by_eight l.columns l.dq l.early l.early_d l.spread l.stored_beside"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local dO = l.apart and ", grad_o_full(smem, next.at), next.parity" or ""
 //| local first = l.spread and "unit.head" or "unit.kv_head * p.group"
@@ -342,7 +342,18 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
     issue_grad_q(last, ds_first + before.at * (2 * DS_TILE / 16), keys, 0);
     wgmma_commit();
     turn_pass(wg);
+//| if l.stored_beside then
+    // dV is stored beside these products, and dK beside that of the last block.
+    wgmma_wait<2>(dv);
+    release(grad_o_empty(smem, ring.at));
+    store_keys<false, true>(p, dk, dv, queue, smem, wg);
+//| end
     wgmma_wait<0>(last);
+//| if l.stored_beside then
+    wgmma_wait<0>(dk);
+    release(q_empty(smem, ring.at));
+    release(ds_empty(smem, before.at));
+//| end
 //| if not pr.marked then
     if (items > 2) grad_q.next(p, blocks);
 //| end
@@ -351,19 +362,30 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
     wgmma_fence();
     issue_grad_q(last, ds_first + ds.at * (2 * DS_TILE / 16), keys, 0);
     wgmma_commit();
+//| if l.stored_beside then
+    store_keys<true, false>(p, dk, dv, queue, smem, wg);
+//| end
     wgmma_wait<0>(last);
 //| if not pr.marked then
     if (items > 1) grad_q.next(p, blocks);
 //| end
     grad_q.add(wg, last$(pr.marked and ", at_hand" or ""));
+//| if not l.stored_beside then
     wgmma_wait<0>(dk);
     wgmma_wait<0>(dv);
     release(q_empty(smem, ring.at));
     release(grad_o_empty(smem, ring.at));
+//| end
     ring.next();
+//| if not l.stored_beside then
     release(ds_empty(smem, before.at));
+//| end
     release(ds_empty(smem, ds.at));
     ds.next();
+//| if l.stored_beside then
+    keys_done(smem, keys_ring);
+    return;
+//| end
   }
   keys_done(smem, keys_ring);
   store_keys(p, dk, dv, queue, smem, wg);

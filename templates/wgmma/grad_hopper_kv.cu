@@ -1,5 +1,5 @@
-//| needs "c.box c.br c.held c.twins l.apart l.consumer l.dk l.dv l.feeder l.groups l.listed? l.persistent l.spread l.sums"
-//| needs "l.tile_rows? l.turns"
+//| needs "c.box c.br c.held c.twins l.apart l.by_reach? l.consumer l.dk l.dv l.feeder l.groups l.listed? l.persistent l.spread"
+//| needs "l.stored_beside l.sums l.tile_rows? l.turns"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local first = l.spread and "unit.head" or l.sums and "unit.kv_head * p.group" or "first_head(p, unit)"
@@ -54,7 +54,7 @@ __device__ __forceinline__ TileRows tile_rows_of(const Params &p, int index);
 __device__ __forceinline__ KeyTile key_tile(const Params &p, int index) {
   const KeyTiles of = key_tiles_at(p, index / p.hkv);
   const HeadTile at = tile_at(index - of.first * p.hkv, of.tiles, p.hkv);
-  return {{at.head, of.batch, at.head}, at.tile * KEYS};
+  return {{at.head, of.batch, at.head}, $(l.by_reach and "(of.at + at.tile)" or "at.tile") * KEYS};
 }
 //|   if l.tile_rows then
 __device__ __forceinline__ TileRows tile_rows_of(const Params &p, int index) {
@@ -280,6 +280,10 @@ __device__ __forceinline__ void turn_pass(int) {}
 __device__ __forceinline__ void begin_turns(int) {}
 //|   end
 // What is known of the tile is looked up once more, so that no register holds it beside the products.
+//| if l.stored_beside then
+// K, V: which of the two.
+template <bool K = true, bool V = true>
+//| end
 __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK], const float (&dv)[NV], const TileQueue &queue, u32 smem,
                                            int wg) {
 //| if l.tile_rows then
@@ -303,7 +307,13 @@ __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK
   leave_part(p, dk, unit, key, 0);
   leave_part(p, dv, unit, key, NK);
 //| else
+//|   if l.stored_beside then
+  if (K)
+//|   end
   store_rows<D>(p, dk, $(pr.grad_scale), p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
+//|   if l.stored_beside then
+  if (V)
+//|   end
   store_rows<DV>(p, dv, $(pr.keep_scale), p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
 //| end
 }
