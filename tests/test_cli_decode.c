@@ -198,7 +198,8 @@ static const struct {
     { "sample --page 0", "--page|1 to" },
     { "space --features pages", "--features has pages|--page" },
     { "space --features page",
-      "--features|lengths, pages, batch-invariant, lse-strides, no-workspace, deterministic, dropout, v-in-k, v-columns, joined by" },
+      "--features|lengths, pages, batch-invariant, lse-strides, no-workspace, deterministic, dropout, v-in-k, v-columns, "
+      "score-anywhere, score-columns, joined by" },
     { "run --lengths long", "--lengths|full, uniform, zipf, log-uniform" },
     { "tune --grid llm-decode --page 32", "--grid llm-decode holds no such problem|42" },
     { "bench --grid decode", "--grid|decode|llm-decode" },

@@ -34,7 +34,7 @@ static const struct {
     { "ranges by functions of a kernel's own",
       "__forceinline__ [A-Za-z]+ (look_up|levels_of|keys_of|iterations_of|[a-z]+_range|[a-z]+_blocks|own_[a-z]+|whole|meet)[(].*[)].*[{]",
       -1, 3, "  __device__ __forceinline__ Levels levels_of(int number) const {" },
-    { "blocks of keys or rows", "[^+] [/%] B[CR]( |;|,|})", -1, 9, "  const int first = lo / BC;" },
+    { "blocks of keys or rows", "[^+] [/%] B[CR]( |;|,|})", -1, 10, "  const int first = lo / BC;" },
     { "whether pairs are dropped", "has_dropout", -1, 12, "//| if p.has_dropout then" },
     { "names of params", "cu_seqlens_q cu_seqlens_k|rng drop_bits|shift_lo shift_hi|diag_lo diag_hi", 3, 0,
       "    if p.has_dropout then names = names .. \"rng drop_bits keep_scale \" end" },

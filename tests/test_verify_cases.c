@@ -2,7 +2,7 @@
 #include "forward.h"
 #include "gen/gen.h"
 #include "gen/problem.h"
-#include "runtime/args/map.h"
+#include "runtime/args/array_layout.h"
 #include "test_full.h"
 #include "verify/cases/case.h"
 #include <criterion/criterion.h>

@@ -1,9 +1,14 @@
 /* array_layout: strides and addresses against what tensor maps take. */
 #include "array_layout.h"
-#include "map.h"
 
 #define ELEMENT 2 /* bytes of those that maps are of */
 #define UNIT 16
+
+bool fa_map_stride_fits(int64_t bytes)
+{
+    return bytes > 0 && bytes < (int64_t)1 << 40 && bytes % UNIT == 0;
+}
+
 /* Elements of an index that goes on lie side by side. */
 static bool side_by_side(const fa_score_given *given, int index)
 {

@@ -5,6 +5,9 @@
 #include "gen/source.h"
 #include "gen/values.h"
 
+/* Whether TMA takes the stride: a multiple of 16 bytes, above 0 and below 2^40. */
+bool fa_map_stride_fits(int64_t bytes);
+
 /* Whether boxes of the array's rows begin where TMA asks: the array, and with every stride but that of columns, at multiples of 16 bytes;
  * columns side by side; strides above 0, or of 0 for all but the rows. */
 bool fa_array_aligned(const fa_map *m, const fa_score_given *given);

@@ -109,11 +109,6 @@ static tensor tensor_of(const fa_call *c, int i, const fa_problem *p)
                      .columns = o->id == FA_ID_v && c->sizes.v_columns };
 }
 
-bool fa_map_stride_fits(int64_t bytes)
-{
-    return bytes > 0 && bytes < (int64_t)1 << 40 && bytes % TMA_UNIT == 0;
-}
-
 bool fa_maps_possible(const fa_call *c, const fa_problem *p, char *why, size_t n)
 {
     const fa_operation *op = c->op;

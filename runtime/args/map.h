@@ -25,7 +25,6 @@ fa_status fa_maps_encode(const CUtensorMap *at[FA_STEP_MAPS], const cu_driver *d
  * than 1 multiples of 16 bytes, above 0 and below 2^40. An empty tensor is no hindrance. Else why, if there is room for it (n > 0),
  * names the first tensor and stride at fault. Addresses may be NULL, where only strides matter. */
 bool fa_maps_possible(const fa_call *c, const fa_problem *p, char *why, size_t n);
-bool fa_map_stride_fits(int64_t bytes);
 
 /* Whether the step's maps of rank 5 can bring all rows of a box at once: heads lie a whole number of boxes apart, rows come in groups of
  * eight. Else a box has eight rows. True where there are none. */

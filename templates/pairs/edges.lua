@@ -44,6 +44,7 @@ function edges.marks(p) return marked(p) and p.score.marks or nil end
 function edges.of(pr, p)
   pr.cuts_right, pr.cuts_left = edges.cuts_right(p), edges.cuts_left(p)
   pr.right, pr.left, pr.grow = edges.right(p), edges.left(p), edges.grow(p)
+  pr.reach = "sequence.sq() + sequence.diag_hi()" -- keys up to the last that the last query sees, whether they are there or not
 end
 
 -- Of a program whose pairs look up one number of key - query and nothing else: { node =, array = }, where it comes from an array.

@@ -1,4 +1,5 @@
 //| needs "c.bc l.by_reach?"
+//| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- tiles of keys of all sequences, one after the other ----
 // The next kernel's blocks are numbered so that those of a sequence, of all heads, follow each other. fa_delta leaves for each tile of
 // keys, as if there were one head, whose it is: so a launch has blocks for the keys that there are, where with as many for each sequence
@@ -17,7 +18,7 @@ __device__ __forceinline__ int key_tiles_of(const Sequence &sequence) { return (
 //| if l.by_reach then
 // How far its queries see, in tiles.
 __device__ __forceinline__ int key_tiles_seen(const Sequence &sequence) {
-  return (sequence.sq() + sequence.diag_hi() + $(c.bc - 1)) / $(c.bc);
+  return ($(pr.reach) + $(c.bc - 1)) / $(c.bc);
 }
 //| end
 // There is room for so many.

@@ -118,13 +118,14 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads), 6) fa_fwd_merge
   const int4 *const open = (const int4 *)p.tiles_open;
   const int4 launch = __ldcg(open);  // parts of each tile, tiles
   const int parts = launch.x, eights = (min(p.sq * p.group, BR) + 7) / 8, all = launch.y * eights * GROUPS;
-//| elseif l.rests then
-  const int2 open = __ldcg((const int2 *)p.tiles_open);  // parts of a tile that is cut, and how many tiles are not
-  const int parts = open.x, tiles = (p.sq * p.group + BR - 1) / BR;
-  const int eights = (min(p.sq * p.group, BR) + 7) / 8, all = (p.b * p.hkv * tiles - open.y) * eights * GROUPS;
 //| else
-  const int parts = __ldcg((const int *)p.tiles_open), tiles = (p.sq * p.group + BR - 1) / BR;
-  const int eights = (min(p.sq * p.group, BR) + 7) / 8, all = p.b * p.hkv * tiles * eights * GROUPS;
+//|   local parts, cut = "__ldcg((const int *)p.tiles_open)", "p.b * p.hkv * tiles"
+//|   if l.rests then
+//|     parts, cut = "open.x", "(p.b * p.hkv * tiles - open.y)"
+  const int2 open = __ldcg((const int2 *)p.tiles_open);  // parts of a tile that is cut, and how many tiles are not
+//|   end
+  const int parts = $(parts), tiles = (p.sq * p.group + BR - 1) / BR;
+  const int eights = (min(p.sq * p.group, BR) + 7) / 8, all = $(cut) * eights * GROUPS;
 //| end
   if (parts == 1) return;  // O is there
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;

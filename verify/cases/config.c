@@ -3,6 +3,7 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "gen/space.h"
+#include "runtime/args/array_layout.h"
 #include "runtime/args/map.h"
 #include "verify/operands/random.h"
 #include <string.h>
