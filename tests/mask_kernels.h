@@ -112,10 +112,12 @@ static const score_kernel mask_kernels[] = {
        "br=64,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct",
         true, 0, 0, 150, 200, 0, 0 },
     { "wgmma_seen", M_SEEN, "bf16,d=64" CAUSAL,
-      WGMMA("br=128,schedule=pingpong,bc=80,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"), true,
+      WGMMA("br=128,schedule=pingpong,bc=80,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,"
+            "o_path=tma_q"), true,
       0, 0, 260, 300, 0, 0 },
     { "wgmma_seen_anywhere", M_SEEN, "bf16,d=64" CAUSAL,
-      WGMMA("br=128,schedule=pingpong,bc=80,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"), true,
+      WGMMA("br=128,schedule=pingpong,bc=80,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,"
+            "o_path=tma_q"), true,
       0, 0, 260, 300, 0, 0 },
     { "wgmma_dense", M_DENSE, "fp16,d=64,mask=none",
       WGMMA("br=128,schedule=plain,bc=112,q_bufs=1,grid=static,ahead=0,cluster=1,rescale=lazy,convert=early,o_path=direct"), true, 0, 0, 260,
@@ -155,7 +157,8 @@ static const score_kernel mask_kernels[] = {
       WGMMA("br=128,schedule=plain,bc=64,q_bufs=1,grid=static,ahead=0,cluster=1,rescale=lazy,convert=early,o_path=tma"), true, 0, 0, 260,
       300, 0, 0 },
     { "wgmma_bands_ahead", M_BANDS, "bf16,d=64,mask=none",
-      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=static,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"), true,
+      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=static,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,"
+            "o_path=tma_q"), true,
       0, 0, 260, 500, 0, 0 },
     { "mma_bands", M_BANDS, "bf16,d=32,features=lengths+pages,page=16" CAUSAL, MMA(MMA16 "order=v_last,pack=0,lag=8"), false, 0, 0, 60, 600,
       0, 0 },

@@ -108,8 +108,7 @@ ParameterizedTest(int *number, extreme, families, .timeout = 1800)
     const struct row *r = &rows[*number];
     fa_gen *g;
     int ran = 0;
-    /* Of decoding kernels up to eight streams of heads have thread blocks of their own each, of which a class's text says nothing. */
-    fa_context *ctx = r->hopper ? test_hopper_context(NULL, NULL, 8) : test_context(NULL, NULL);
+    fa_context *ctx = r->hopper ? test_hopper_context(NULL, NULL, 2) : test_context(NULL, NULL);
     cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
     const fa_operation *op = operation_of(g, r->family);
     for (uint64_t seed = 0; ran < CASES && seed < (uint64_t)CASES * TRIES; seed++)

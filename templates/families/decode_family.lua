@@ -245,11 +245,11 @@ decode.constraints = {
     if rows <= decode.rows_sm then return true end
     return false, rows .. " rows of parts for an SM, of which there is room for " .. decode.rows_sm
   end },
-  -- Each stream of heads has thread blocks of its own: a device that a few SMs are left of has no more streams than those.
+  -- Each stream of heads has thread blocks of its own, and how many heads there are a class does not say. Devices have eight SMs or more.
   { "streams", function(p, c, a)
-    local streams, blocks = math.min(p.hkv, c.kv_lanes), a.sm_count * c.ctas
-    if streams <= blocks then return true end
-    return false, streams .. " streams of heads for " .. blocks .. " thread blocks"
+    local blocks = a.sm_count * c.ctas * c.sm_shares
+    if c.kv_lanes <= blocks then return true end
+    return false, "up to " .. c.kv_lanes .. " streams of heads for " .. blocks .. " thread blocks"
   end },
   { "combined", function(p, c)
     if c.combine == c.named.combine.last_block or c.br >= 32 then return true end

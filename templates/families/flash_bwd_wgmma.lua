@@ -313,9 +313,9 @@ return backward.family({
     -- Whether scores and dS are computed eight values after eight, and D is loaded beside the exponentials. That was slower on an H200 where
     -- dS goes to memory, S comes before dK, or dP waits for dQ.
     l.by_eight = not edges.of_pairs(p) and (c.twins == 1 or l.sums and l.apart and not l.early)
-    -- Whether the last sequences' tiles come by how long they are, and dV and dK are stored beside a tile's last products. On an H200 packed
-    -- sequences take 0.985 and 0.98 of the time at d = 128 under a mask; 1.02 and 1.1 at d = 64 where blocks stay, and without a mask the
-    -- second 1.05.
+    -- Whether the last sequences' tiles come by how long they are, and dV and dK are stored beside a tile's last products. On an H200
+    -- packed sequences take 0.985 and 0.98 of the time at d = 128 under a mask; 1.02 and 1.1 at d = 64 where blocks stay, and without a
+    -- mask the second 1.05.
     l.by_reach = l.listed and edges.grow(p) and not l.persistent and p.d + p.dv >= 256
     l.stored_beside = l.by_reach
     l.early_d = l.by_eight and c.twins == 0 and not p.has_dropout

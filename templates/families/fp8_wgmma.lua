@@ -170,7 +170,9 @@ return masked {
     end, upto = "ctas" },
     { "box", function(p, c)
       for _, wider in ipairs({ 128, 64 }) do
-        if wider > c.box and columns_in_boxes(p, wider) <= columns_in_boxes(p, c.box) then return false, "boxes of " .. wider .. " columns hold no more" end
+        if wider > c.box and columns_in_boxes(p, wider) <= columns_in_boxes(p, c.box) then
+          return false, "boxes of " .. wider .. " columns hold no more"
+        end
       end
       return true
     end, upto = "box" },

@@ -311,8 +311,8 @@ made.start = function(p, a)
   for _, bc in ipairs({ 64, 48, 32 }) do
     for _, stages in ipairs({ { 4, 4 }, { 2, 2 }, { 2, 1 }, { 3, 3 } }) do
       local function add(cluster, grid, combine, held, box)
-        list[#list + 1] = { br = 64, ctas = 1, feeder = 40, schedule = 0, bc = bc, box = box or BOX, stages_k = stages[1], stages_v = stages[2],
-          q_bufs = 1, q_held = held or 0, grid = grid, ahead = 0, sections = 1, cluster = cluster, rescale = 2, exp = 0, convert = 0,
+        list[#list + 1] = { br = 64, ctas = 1, feeder = 40, schedule = 0, bc = bc, box = box or BOX, stages_k = stages[1],
+          stages_v = stages[2], q_bufs = 1, q_held = held or 0, grid = grid, ahead = 0, sections = 1, cluster = cluster, rescale = 2, exp = 0, convert = 0,
           o_path = 0, parts = 0, combine = combine }
       end
       add(1, "persistent", "second_kernel")

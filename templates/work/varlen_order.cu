@@ -47,8 +47,8 @@ struct Levels {
 //| elseif l.parts then
 // How many parts each of `tiles` tiles, of which the longest sees `keys` keys, is cut into for `blocks` thread blocks: what takes the least
 // rounds of a part each, where that saves more than adding up costs. Two blocks of keys at least in each, and no more parts than there is
-// room for. A part is left and added up in the time of ADDING keys, or of a sixteenth of its own: 9 to 20 us of 128 rows on an H200, more for
-// more columns, however many parts there are.
+// room for. A part is left and added up in the time of ADDING keys, or of a sixteenth of its own: 9 to 20 us of 128 rows on an H200, more
+// for more columns, however many parts there are.
 __device__ __forceinline__ int parts_for(int tiles, int keys, int blocks) {
   constexpr int ADDING = 720;
   const int most = min(min(8, keys / (2 * BC)), tiles > 0 ? blocks * PART_TILES / tiles : 1);
