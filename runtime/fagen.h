@@ -641,8 +641,9 @@ FA_API fa_status fa_prepare(fa_context *ctx, const fa_problem *p);
 /* Prepares every shape bucket between two problems of one class, so that no launch in between is a miss. b, sq, sk and, with
  * FA_MASK_WINDOW, window go from lo's value to hi's; every other field is the same in both. A field that is 0 in both is unset as in
  * fa_prepare(): then sq and sk go together. *kernels (may be NULL) is how many different kernels that took: buckets share most. At most
- * 16384 buckets in a call (FA_INVALID beyond): lengths from 1 to 131072 are at most 48. Idempotent. On failure the message names the shape,
- * what was prepared before it stays, and *kernels counts that. */
+ * 16384 buckets in a call, as the product of those of each field (FA_INVALID beyond, whose message tells them): lengths from 1 to 131072
+ * are at most 138 of sq and 55 of sk, with FA_FEATURE_LENGTHS 19 and 14. Idempotent. On failure the message names the shape, what was
+ * prepared before it stays, and *kernels counts that. */
 FA_API fa_status fa_prepare_range(fa_context *ctx, const fa_problem *lo, const fa_problem *hi, int32_t *kernels);
 
 /* The problem that fa_launch() derives from args: the class of kernels that computes it, and its shape, normalized. What fa_prepare() is

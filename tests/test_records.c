@@ -153,6 +153,15 @@ Test(records, a_guess)
     strcpy(r.version, "0.0.9");
     OK(import(text_of(&r, 1), &count));
     cr_expect_eq(count.elsewhere, 1, "a guess is of its version");
+    p = r.problem = parse("bf16,d=128,mask=causal,b=1,hq=16,hkv=16,sq=4096,sk=4096"); /* a winner of another chip is chosen */
+    fa_selection before = selected();
+    cr_expect_str_eq(before.where, "default table");
+    r.config = before.config;
+    r.seconds = before.seconds;
+    strcpy(r.version, FA_VERSION_STRING);
+    OK(import(text_of(&r, 1), &count));
+    cr_expect_eq(count.added, 1);
+    cr_expect(!strcmp(selected().why, before.why), "a guess that it is fast takes nothing from a winner: %s", selected().why);
 }
 
 /* Whatever is wrong with one line, nothing is imported. */

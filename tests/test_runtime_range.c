@@ -246,6 +246,26 @@ Test(runtime_range, ranges_that_are_refused)
     cr_expect_eq(compiles(), 0);
 }
 
+/* The box of docs/embedding.md has as many buckets as the page says. */
+Test(runtime_range, the_box_of_the_page)
+{
+    fa_problem lo = FA_PROBLEM_INIT, hi;
+    int b = 0, sq = 0, sk = 0;
+    char line[512];
+    FILE *f = fopen(FAGEN_TESTS "/../docs/embedding.md", "r");
+    cr_assert_not_null(f);
+    while (fgets(line, sizeof line, f) &&
+           sscanf(line, "fa_prepare_range(ctx, &from, &to, &kernels); /* %d x %d x %d buckets", &b, &sq, &sk) < 3)
+        ;
+    fclose(f);
+    lo.dtype = FA_BF16, lo.d = 128, lo.mask = FA_MASK_CAUSAL, lo.hq = 32, lo.hkv = 8;
+    lo.b = 1, lo.sq = 1, lo.sk = 1;
+    hi = lo;
+    hi.b = 64, hi.sk = 8192;
+    OK(fa_prepare_range(ctx, &lo, &hi, NULL));
+    cr_expect(plans() > 0 && plans() == b * sq * sk, "%d plans; the page says %d x %d x %d", plans(), b, sq, sk);
+}
+
 Test(runtime_range, a_range_of_windows)
 {
     fa_problem lo = problem(512, 512), hi;

@@ -1,4 +1,5 @@
 /* fa_tune on the simulator: the model ranks, the winner is verified before it is used, and the context uses it. */
+#include "autotune/search/runs.h"
 #include "autotune/search/search.h"
 #include "gen/templates.h"
 #include "rowwise.h"
@@ -62,12 +63,46 @@ Test(tune_sim, the_winner_is_used_and_resumed, .init = begin, .fini = scratch_re
     cr_assert_eq(fa_search(&site, &p, &again, &t), FA_OK);
     cr_assert_eq(t.counts.resumed, 3);
     cr_assert(t.winner->verified);
+    cr_assert(t.runs.known && fa_config_equal(&t.runs.config, &t.winner->config) && !t.runs.decided);
     fa_tuning_free(&t);
     fa_destroy(ctx);
 
     ctx = context(NULL); /* another process finds the record */
     cr_assert_eq(fa_explain(ctx, &p, NULL, why, sizeof why), FA_OK);
     cr_assert_not_null(strstr(why, name), "%s is not in: %s", name, why);
+    fa_destroy(ctx);
+}
+
+/* What a search says runs is what launches choose: a guess that is dearer than what else is known does not run. */
+Test(tune_sim, a_guess_that_does_not_run, .init = begin, .fini = scratch_remove, .timeout = 300)
+{
+    fa_context *ctx = context(NULL);
+    fa_site site = fa_site_of(ctx);
+    fa_search_options split = { .limit = 1, .family = "split_mma" };
+    fa_tuning t;
+    fa_problem p;
+    fa_gen *g;
+    char why[4096], name[512];
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
+    cr_assert_eq(fa_problem_parse(&p, "bf16,d=72,mask=causal,b=1,hq=2,hkv=2,sq=128,sk=128"), FA_OK);
+    cr_assert_eq(fa_search(&site, &p, &split, &t), FA_OK, "%s", fa_last_error());
+    cr_assert(t.runs.known && t.winner && !fa_config_equal(&t.runs.config, &t.winner->config));
+    cr_assert_str_eq(t.runs.from, "model");
+    fa_gen_config_print(g, name, sizeof name, &t.runs.config);
+    cr_assert_eq(fa_explain(ctx, &p, NULL, why, sizeof why), FA_OK);
+    cr_assert_not_null(strstr(why, name), "%s is not in: %s", name, why);
+    cr_assert_not_null(strstr(why, "miss"), "the guess is not prepared: %s", why);
+    fa_tuning_free(&t);
+
+    t = (fa_tuning){ .n = 0 }; /* a winner that ships, without a search */
+    cr_assert_eq(fa_problem_parse(&p, "bf16,d=128,mask=causal,b=1,hq=16,hkv=16,sq=4096,sk=4096"), FA_OK);
+    cr_assert_eq(fa_problem_normalize(&t.problem, &p), FA_OK);
+    cr_assert_eq(fa_runs_find(&t, g, &site), FA_OK);
+    cr_assert_eq(strncmp(t.runs.from, "shipped winner of NVIDIA ", 25), 0, "%s", t.runs.from);
+    fa_gen_config_print(g, name, sizeof name, &t.runs.config);
+    cr_assert_eq(fa_explain(ctx, &p, NULL, why, sizeof why), FA_OK);
+    cr_assert_not_null(strstr(why, name), "%s is not in: %s", name, why);
+    fa_gen_close(g);
     fa_destroy(ctx);
 }
 

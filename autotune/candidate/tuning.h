@@ -42,6 +42,14 @@ typedef struct fa_candidate {
 
 #define FA_REJECTIONS 64
 
+/* What a launch of a bucket runs. */
+typedef struct fa_runs {
+    bool known;
+    bool decided; /* a winner of the very bucket on the chip: no price was asked */
+    fa_config config;
+    char from[64]; /* "shipped winner of NVIDIA H200", "modelled record", "model" */
+} fa_runs;
+
 typedef struct fa_tuning {
     fa_problem problem;      /* normalized, with its shape */
     fa_how how;              /* FA_MEASURED: on a device; FA_MODELLED: the model ranked */
@@ -51,7 +59,7 @@ typedef struct fa_tuning {
     fa_candidate *winner;    /* NULL = none; of FA_MODELLED a guess */
     fa_candidate *baseline;  /* what fa_launch() runs where nothing was tuned: baseline.h; NULL = none is known */
     char baseline_from[64];  /* "shipped winner of NVIDIA H200" */
-    bool ships;              /* some winner that ships runs here: a guess (FA_MODELLED) does not take its place */
+    fa_runs runs;            /* of FA_MODELLED with a winner: what fa_launch() runs now that the guess is on record */
     fa_rejection rejected[FA_REJECTIONS]; /* why configs of the space are no candidates, most first */
     size_t n_rejected;
     struct {

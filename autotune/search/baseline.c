@@ -20,13 +20,12 @@ static size_t admit(fa_pool *pool, fa_neighbours *neighbours, const fa_choosable
 
 static void take(fa_baseline *out, const fa_choice *choice, fa_pool *pool, fa_neighbours *neighbours, const char *family)
 {
-    for (size_t i = 0; i < choice->n; i++) {
+    for (size_t i = 0; i < choice->n && out->at == FA_NOWHERE; i++) {
         const fa_choosable *x = &choice->row[i];
-        out->ships = out->ships || (x->kind == FA_FACT_SHIPPED && !x->spills);
-        if (out->at != FA_NOWHERE || (family && strcmp(family, x->config.family)))
+        if (family && strcmp(family, x->config.family))
             continue;
         out->at = admit(pool, neighbours, x);
-        if (x->kind == FA_FACT_SHIPPED)
+        if (out->at != FA_NOWHERE && x->kind == FA_FACT_SHIPPED)
             snprintf(out->from, sizeof out->from, "shipped winner of %.44s", x->fact->chip);
     }
 }

@@ -7,7 +7,6 @@
 typedef struct fa_baseline {
     size_t at;     /* its place in the ranked pool */
     char from[64]; /* "shipped winner of NVIDIA H200" */
-    bool ships;    /* some winner that ships, of whatever family and arch, runs the problem here */
 } fa_baseline;
 
 /* fa_choose() by what ships alone, for the problem's point: the first candidate that also runs the problem itself. One that the space does

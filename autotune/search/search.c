@@ -6,6 +6,7 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "run.h"
+#include "runs.h"
 #include "runtime/choose/pins.h"
 #include "seeds.h"
 #include "verify/operands/work.h"
@@ -60,7 +61,6 @@ static fa_status open_pool(fa_search_run *s)
     if (st != FA_OK)
         return st;
     snprintf(t->baseline_from, sizeof t->baseline_from, "%s", baseline.from);
-    t->ships = baseline.ships;
     if (s->site->timed && !s->opt.unseeded && !s->opt.family)
         fa_seeds_add(&s->pool, &s->neighbours, s->site, &t->problem);
     /* by the model alone, the baseline is one of the limit's */
@@ -143,7 +143,9 @@ static fa_status try_all(fa_search_run *s)
 static fa_status use_winner(fa_search_run *s)
 {
     fa_tuning *t = s->t;
-    if (!s->site->ctx || !t->winner || (!s->site->timed && t->ships)) /* as fa_select() goes by: a guess comes after what ships */
+    if (!s->site->ctx || !t->winner)
+        return FA_OK;
+    if (!s->site->timed && !(t->runs.known && fa_config_equal(&t->runs.config, &t->winner->config))) /* another process chooses as well */
         return FA_OK;
     const fa_problem point = fa_problem_point(&t->problem);
     if (fa_pins_find(s->site->ctx->pins, &point, NULL))
@@ -222,6 +224,8 @@ static fa_status search_all(fa_search_run *s)
     fa_rounds_note(s);
     if (st == FA_OK && s->site->ctx && !s->site->timed)
         st = verify_modelled(s);
+    if (st == FA_OK && s->t->how == FA_MODELLED && s->t->winner)
+        st = fa_runs_find(s->t, s->g, s->site);
     if (st == FA_OK && !s->interrupted)
         st = use_winner(s);
     return st;

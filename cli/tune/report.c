@@ -145,6 +145,22 @@ static const char *config_at(const json_t *o, const fa_gen *g, char buf[512])
     return buf;
 }
 
+/* What a launch runs, beside a guess. */
+static void tell_runs(const cli *c, const fa_gen *g, const json_t *runs, const char *guess)
+{
+    char config[512];
+    fa_text t = { 0 };
+    if (!json_is_object(runs))
+        return;
+    if (!strcmp(text_at(runs, "config"), guess))
+        fa_text_str(&t, "the guess, until something is measured here");
+    else
+        fa_text_fmt(&t, "%s, %s: %s", config_at(runs, g, config), text_at(runs, "from"),
+                    json_is_true(json_object_get(runs, "decided")) ? "it won in this very bucket, and goes before a guess"
+                                                                   : "its price is below the guess's, which it goes before");
+    line(c, "runs", &t);
+}
+
 static void tell_winner(const cli *c, const fa_gen *g, const json_t *r)
 {
     const json_t *w = tune_best(r), *second = json_object_get(r, "runner_up");
@@ -164,12 +180,7 @@ static void tell_winner(const cli *c, const fa_gen *g, const json_t *r)
         fa_text_fmt(&t, " by the model (%.1f TFLOP/s), never measured", real_at(w, "tflops"));
     tell_gain(&t, r);
     line(c, "", &t);
-    if (!measured(r)) {
-        fa_text_str(&t, json_is_true(json_object_get(r, "ships"))
-                            ? "the winner that ships, as without this tuning: a guess does not take its place"
-                            : "the guess, until something is measured here: no winner ships for this problem");
-        line(c, "runs", &t);
-    }
+    tell_runs(c, g, json_object_get(r, "runs"), text_at(w, "config"));
     if (json_is_object(second)) {
         double p = real_at(second, "chance"), behind = real_at(second, "behind");
         fa_text_fmt(&t, "%s: ", config_at(second, g, config));

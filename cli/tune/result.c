@@ -80,6 +80,13 @@ static double gain_of(const fa_tuning *t)
     return t->winner && t->baseline && ran(t->baseline) && t->winner->seconds > 0 ? t->baseline->seconds / t->winner->seconds - 1 : NAN;
 }
 
+static json_t *runs_json(const fa_runs *r)
+{
+    char text[CLI_CONFIG_TEXT];
+    cli_config_text(text, &r->config);
+    return json_pack("{s:s,s:s,s:b}", "config", text, "from", r->from, "decided", r->decided);
+}
+
 static json_t *rejected_json(const fa_tuning *t)
 {
     json_t *list = json_array();
@@ -133,7 +140,7 @@ json_t *tune_result(const fa_tuning *t, const fa_problem *p, const fa_site *site
                           root ? json_string(root) : json_null(), "rejected", rejected_json(t));
     if (j) {
         json_object_set_new(j, t->how == FA_MEASURED ? "guess" : "winner", json_null());
-        json_object_set_new(j, "ships", json_boolean(t->ships));
+        json_object_set_new(j, "runs", t->runs.known ? runs_json(&t->runs) : json_null());
     }
     for (size_t i = 0; j && i < sizeof counts / sizeof *counts; i++)
         json_object_set_new(j, counts[i].name, json_integer((json_int_t)counts[i].n));

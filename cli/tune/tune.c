@@ -225,8 +225,8 @@ const cli_command cli_tune = {
              "as it comes: "
              "Ctrl-C keeps all results, and the same command goes on from there. What runs untuned is measured beside the others, first. "
              "For a chip that "
-             "is not here, candidates are compiled, gated on registers and spills, and ranked by the model: a guess, which runs where "
-             "nothing is measured and no winner ships.",
+             "is not here, candidates are compiled, gated on registers and spills, and ranked by the model: a guess, which runs "
+             "where nothing is measured and its price is below those of winners that ship.",
     .examples = "fagen tune --grid default --budget 10m\nfagen tune --grid llm-prefill -d 128 --devices all\n"
                 "fagen tune --grid training --op backward -d 128 --budget 5m\n"
                 "FAGEN_WORKLOAD=day.jsonl ./server; fagen tune --workload day.jsonl --budget 30m\n"

@@ -234,7 +234,8 @@ static bool before(const fa_fact *a, const fa_fact *b)
     return a->far < b->far;
 }
 
-/* By insertion, which keeps the order of equals. Of a config the nearest stays. */
+/* By insertion, which keeps the order of equals. Of a config the nearest stays; a guess, which comes after all others here, only where
+ * nothing else is known of it. */
 static void sort_facts(fa_facts *o)
 {
     size_t n = 0;
@@ -246,7 +247,7 @@ static void sort_facts(fa_facts *o)
         size_t same = 0;
         while (same < n && !fa_config_equal(&o->fact[same].config, &f.config))
             same++;
-        if (same < at)
+        if (same < at || (same < n && f.kind == FA_FACT_MODELLED))
             continue;
         size_t last = same < n ? same : n < FACTS_MAX ? n : FACTS_MAX - 1;
         if (at > last)
