@@ -189,6 +189,16 @@ fa_status fa_output_open(fa_output *o, const char *path)
     return status;
 }
 
+fa_status fa_output_check(const char *path)
+{
+    struct stat st;
+    fa_output o;
+    if (!strcmp(path, "-") || (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+        return FA_OK;
+    fa_status status = fa_output_open(&o, path);
+    return status == FA_OK ? fa_output_close(&o, false) : status;
+}
+
 fa_status fa_output_write(fa_output *o, const void *bytes, size_t n)
 {
     const char *trouble;

@@ -19,6 +19,9 @@ typedef struct fa_output {
 
 /* FA_IO names the path and the reason, and nothing was changed. Opening a FIFO waits for its reader. */
 fa_status fa_output_open(fa_output *o, const char *path);
+/* Whether fa_output_open() would succeed now, before the work whose result goes there; nothing is changed. What is written as it comes is
+ * not opened: FA_OK. */
+fa_status fa_output_check(const char *path);
 /* Writes all n bytes; n may be 0. After a failure close without keep. */
 fa_status fa_output_write(fa_output *o, const void *bytes, size_t n);
 /* Ends it. keep: the bytes are made to last and get their name, or the call fails; else, and after a failure, the file is as it was. */

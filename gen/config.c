@@ -108,7 +108,7 @@ fa_status fa_config_read(fa_config *out, const char *s, fa_config_value *value, 
         if ((st = value(user, c.family, &f, &v)) != FA_OK)
             return st;
         if (find(&c, f.name) >= 0)
-            return fa_fail(FA_INVALID, "config: %s is given twice (%d and %d)", f.name, fa_config_get(&c, f.name, 0), v);
+            return fa_fail(FA_INVALID, "config: %s is given twice (%d and %d); accepted: once", f.name, fa_config_get(&c, f.name, 0), v);
         if (!fa_config_set(&c, f.name, v))
             return fa_fail(FA_INVALID, "config: %s is one tunable too many or its name is too long; accepted: %d, of at most %zu letters",
                            f.name, FA_CONFIG_MAX, sizeof c.tunable[0].name - 1);

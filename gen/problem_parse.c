@@ -58,7 +58,7 @@ fa_status fa_problem_parse(fa_problem *out, const char *s)
             return st;
         }
         if (seen >> i & 1)
-            return fa_fail(FA_INVALID, "problem: %s is given twice (\"%s\")", word, in.value);
+            return fa_fail(FA_INVALID, "problem: %s is given twice (the second is \"%s\"); accepted: once", word, in.value);
         seen |= (uint64_t)1 << i;
         int32_t v;
         if ((st = parse_value(&v, &fa_problem_fields[i], &in)) != FA_OK)

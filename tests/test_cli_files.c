@@ -283,6 +283,16 @@ Test(cli_files, what_cannot_be_written)
     }
 }
 
+/* The folder of --directory is made; one that is there is used. */
+Test(cli_files, a_folder_for_samples)
+{
+    for (int i = 0; i < 2; i++) {
+        cli_result r = cli_run("sample -d 8 -n 4 --heads 1 --directory made");
+        cr_expect(r.code == 0 && access("made/q.npy", F_OK) == 0 && access("made/v.npy", F_OK) == 0, "%d %s", r.code, r.err);
+        cli_result_free(&r);
+    }
+}
+
 /* A limit on the size of files, with the signal's own disposition: a full disk, and nothing is left. */
 Test(cli_files, a_file_size_limit)
 {
@@ -407,7 +417,7 @@ Test(cli_files, names_that_a_terminal_would_obey)
         { "attend --q bad" ESC " --k inputs/k.npy --v inputs/v.npy -o o.npy", "bad" SHOWN ": not a .npy", 1 },
         { "attend --" ESC "=1", "unknown option --" SHOWN, 1 },
         { ESC, SHOWN, 1 },
-        { "sample -d 8 -n 4 -C '" ESC "'", SHOWN, 7 },
+        { "sample -d 8 -n 4 -C '" ESC "/below'", SHOWN, 7 },
         { "emit -d 8 -o out" ESC, "wrote out" SHOWN, 0 },
         { "emit --bundle -d 8 --name kernels -o out" ESC, "wrote out" SHOWN, 0 },
         { "show --bundle out" ESC, NULL, -1 },

@@ -120,7 +120,7 @@ Test(cli_report, a_guess_of_the_model)
 {
     static const char *const runs[] = {
         "runs       the guess, until something is measured here\n",
-        "runs       f:br=64,bc=64, shipped winner of X: its price is below the guess's, which it goes before\n",
+        "runs       f:br=64,bc=64, shipped winner of X: over the bucket its price is below the guess's\n",
         "runs       f:br=64,bc=64, shipped winner of X: it won in this very bucket, and goes before a guess\n"
     };
     for (int ships = 0; ships < 3; ships++) {

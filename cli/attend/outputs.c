@@ -1,5 +1,6 @@
 /* outputs: no file that is written is one that is read, or is written twice, by whatever name. */
 #include "attend.h"
+#include "cli/files/file.h"
 #include "gen/error.h"
 #include <limits.h>
 #include <stdlib.h>
@@ -82,5 +83,8 @@ fa_status attend_check_outputs(const attend_args *a)
                                files[i].path, files[j].option, files[j].path);
         }
     }
-    return FA_OK;
+    fa_status st = FA_OK;
+    for (int i = 0; st == FA_OK && i < n; i++)
+        st = files[i].written ? cli_file_check(files[i].path) : FA_OK;
+    return st;
 }

@@ -10,7 +10,10 @@
 #include "runtime/args/lengths.h"
 #include "verify/operands/number.h"
 #include "verify/operands/ragged.h"
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 typedef struct sample_args {
     cli_common common;
@@ -27,7 +30,7 @@ typedef struct sample_args {
 static const cli_option options[] = {
     { .name = "seed", .letter = 's', .type = &cli_seed, FIELD(seed), .value = "N", .help = "the numbers follow from it", .preset = "1" },
     { .name = "directory", .letter = 'C', .type = &cli_text, FIELD(directory), .value = "DIR",
-      .help = "where the files are written", .preset = "." },
+      .help = "where the files are written; it is made where it is not there, the folder that holds it is not", .preset = "." },
     { .name = NULL },
 };
 static const cli_option lengths[] = {
@@ -220,6 +223,10 @@ static int run(cli *c, const void *args, int n, char **words)
     fa_status st = read_problem(a, &s.p, &page_size);
     if (st == FA_OK && s.p.features & FA_FEATURE_LENGTHS)
         st = lay_sequences(&s, a, page_size, &r);
+    if (st == FA_OK && mkdir(a->directory, 0777) != 0 && errno != EEXIST)
+        st = fa_fail(FA_IO,
+                     "--directory is \"%.500s\", which cannot be made: %s; accepted: a folder, or a new one in a folder that is there",
+                     a->directory, strerror(errno));
     int dtype = s.p.dtype == FA_F16 ? FA_F16 : FA_F32; /* the format has no bf16: fp32 files, rounded by attend --dtype bf16 */
     const fa_operation *op = fa_operation_find(s.p.op);
     fa_sizes sizes = fa_sizes_of(&s.p, 0);

@@ -152,6 +152,8 @@ int emit_bundle(cli *c, const emit_args *a)
     if (st == FA_OK && c->json && !file)
         st = fa_fail(FA_INVALID, "--bundle and --json both write to standard output; accepted: --output FILE");
     if (st == FA_OK)
+        st = cli_file_check(a->output);
+    if (st == FA_OK)
         st = gather(c, a, &b);
     if (st == FA_OK) {
         command_of(a, &b, name, &command);

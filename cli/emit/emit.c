@@ -180,6 +180,8 @@ static int run(cli *c, const void *args, int n, char **words)
     if (st == FA_OK && c->json && a->output && !strcmp(a->output, "-"))
         st = fa_fail(FA_INVALID, "--output - and --json both write to standard output; accepted: one of them");
     if (st == FA_OK)
+        st = cli_file_check(a->output);
+    if (st == FA_OK)
         st = emit_open(a, arch, &ctx);
     if (st == FA_OK)
         st = emit_pick(a, ctx, &p, &selection, &s);

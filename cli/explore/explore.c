@@ -223,6 +223,10 @@ static int run(cli *c, const void *args, int n, char **words)
     if (st == FA_OK && page && a->csv && !strcmp(page, a->csv))
         st = fa_fail(FA_INVALID, "--output and --csv are both \"%.80s\"; accepted: two files", page);
     if (st == FA_OK)
+        st = cli_file_check(page);
+    if (st == FA_OK)
+        st = cli_file_check(a->csv);
+    if (st == FA_OK)
         st = find_subject(&at, c, a);
     if (st == FA_OK)
         st = cli_gen_open(&g);

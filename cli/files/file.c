@@ -13,3 +13,8 @@ fa_status cli_file_write(const char *path, const void *head, size_t n_head, cons
     fa_status closed = fa_output_close(&o, st == FA_OK);
     return st == FA_OK ? closed : st;
 }
+
+fa_status cli_file_check(const char *path)
+{
+    return path ? fa_output_check(path) : FA_OK;
+}

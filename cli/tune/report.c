@@ -157,7 +157,7 @@ static void tell_runs(const cli *c, const fa_gen *g, const json_t *runs, const c
     else
         fa_text_fmt(&t, "%s, %s: %s", config_at(runs, g, config), text_at(runs, "from"),
                     json_is_true(json_object_get(runs, "decided")) ? "it won in this very bucket, and goes before a guess"
-                                                                   : "its price is below the guess's, which it goes before");
+                                                                   : "over the bucket its price is below the guess's");
     line(c, "runs", &t);
 }
 
