@@ -28,13 +28,18 @@ void fa_problem_set(fa_problem *p, const fa_problem_field *f, int32_t value)
     memcpy((char *)p + f->at, &value, sizeof value);
 }
 
+/* A bit without a name is its number. */
 static const char *features_text(char *buf, size_t n, int32_t features)
 {
     size_t at = 0;
     buf[0] = 0;
-    for (int bit = 0; bit < 31; bit++)
-        if (features >> bit & 1) {
-            int len = snprintf(buf + at, n - at, "%s%s", at ? "+" : "", fa_feature_name(1 << bit));
+    for (int bit = 0; bit < 32; bit++)
+        if ((uint32_t)features >> bit & 1) {
+            char number[16];
+            const char *name = fa_feature_name((int32_t)(1u << bit));
+            if (!strcmp(name, "?"))
+                snprintf(number, sizeof number, "0x%x", 1u << bit);
+            int len = snprintf(buf + at, n - at, "%s%s", at ? "+" : "", strcmp(name, "?") ? name : number);
             at += len > 0 && (size_t)len < n - at ? (size_t)len : 0;
         }
     return buf;

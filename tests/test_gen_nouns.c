@@ -311,6 +311,11 @@ Test(problem, what_is_not_built)
         cr_expect_eq(fa_problem_parse(&p, rows[i].in), rows[i].st, "%s", rows[i].in);
         expect_message(rows[i].in, rows[i].part);
     }
+    fa_problem p, out; /* bits that no text has */
+    cr_assert_eq(fa_problem_parse(&p, "bf16,d=64,features=lengths"), FA_OK);
+    p.features |= 1 << 30;
+    cr_expect_eq(fa_problem_normalize(&out, &p), FA_UNSUPPORTED);
+    expect_message("1 << 30", "features is lengths+0x40000000, which this version does not compute; accepted: ");
 }
 
 Test(problem, shapes_are_filled)

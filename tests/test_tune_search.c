@@ -584,6 +584,14 @@ Test(tune_search, what_is_asked_for_in_vain)
     cr_expect_eq(fa_search(&s.site, &s.p, &o, &t), FA_INVALID);
     cr_expect(strstr(fa_last_error(), "strategy is \"exhaustion\"; accepted: ") && strstr(fa_last_error(), "halving"), "%s",
               fa_last_error());
+    o.strategy = NULL;
+    o.limit = -2;
+    cr_expect_eq(fa_search(&s.site, &s.p, &o, &t), FA_INVALID);
+    cr_expect(strstr(fa_last_error(), "search: limit is -2; accepted: -1 or more"), "%s", fa_last_error());
+    o.limit = 0;
+    o.seconds = (double)NAN;
+    cr_expect_eq(fa_search(&s.site, &s.p, &o, &t), FA_INVALID);
+    cr_expect(strstr(fa_last_error(), "search: seconds is nan; accepted: 0 or more"), "%s", fa_last_error());
     cr_expect_eq(s.w.samples, 0);
     close_scene(&s);
     fa_measure_backend backend = { .close = count_closed }, none = { .close = NULL };

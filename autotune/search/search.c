@@ -231,6 +231,19 @@ static fa_status search_all(fa_search_run *s)
     return st;
 }
 
+static fa_status check_options(const fa_search_options *o)
+{
+    const struct {
+        const char *name;
+        double value, least;
+    } rows[] = { { "limit", o->limit, -1 }, { "seconds", o->seconds, 0 },         { "threads", o->threads, 0 },
+                 { "hang", o->hang, 0 },    { "device_wait", o->device_wait, 0 }, { "patience", o->patience, 0 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!(rows[i].value >= rows[i].least))
+            return fa_fail(FA_INVALID, "search: %s is %g; accepted: %g or more", rows[i].name, rows[i].value, rows[i].least);
+    return FA_OK;
+}
+
 fa_status fa_search(const fa_site *site, const fa_problem *p, const fa_search_options *opt, fa_tuning *out)
 {
     fa_work work;
@@ -238,13 +251,9 @@ fa_status fa_search(const fa_site *site, const fa_problem *p, const fa_search_op
     if (opt)
         s.opt = *opt;
     *out = (fa_tuning){ .how = site->timed ? FA_MEASURED : FA_MODELLED };
-    if (s.opt.limit < -1 || !(s.opt.seconds >= 0) || s.opt.threads < 0 || !(s.opt.hang >= 0) || !(s.opt.device_wait >= 0) ||
-        !(s.opt.patience >= 0))
-        return fa_fail(FA_INVALID,
-                       "search: limit %d, seconds %g, threads %d, hang %g, device_wait %g, patience %g; accepted: -1 or more, and 0 or "
-                       "more of the others",
-                       s.opt.limit, s.opt.seconds, s.opt.threads, s.opt.hang, s.opt.device_wait, s.opt.patience);
-    fa_status st = fa_problem_normalize(&out->problem, p);
+    fa_status st = check_options(&s.opt);
+    if (st == FA_OK)
+        st = fa_problem_normalize(&out->problem, p);
     if (st != FA_OK)
         return st;
     fa_problem_fill_shape(&out->problem);

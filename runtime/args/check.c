@@ -26,7 +26,7 @@
 fa_status fa_check_problem(fa_problem *out, const fa_problem *p)
 {
     if (!p)
-        return fa_fail(FA_INVALID, "problem: NULL");
+        return fa_fail(FA_INVALID, "problem: NULL; accepted: the address of an fa_problem");
     fa_status st = fa_struct_size_check(p, p->size, offsetof(fa_problem, dv), sizeof *p, "problem");
     return st == FA_OK ? fa_problem_normalize(out, p) : st;
 }
@@ -377,7 +377,7 @@ static fa_status take(const fa_args **args, fa_args *copy)
 {
     const fa_args *a = *args;
     if (!a)
-        return fa_fail(FA_INVALID, "args: NULL");
+        return fa_fail(FA_INVALID, "args: NULL; accepted: the address of an fa_args");
     if (a->size == sizeof *a)
         return FA_OK;
     fa_status st = fa_struct_size_check(a, a->size, offsetof(fa_args, workspace), sizeof *a, "args");
@@ -505,7 +505,7 @@ fa_status fa_problem_of(const fa_args *args, fa_problem *out)
     fa_call call;
     if (!out)
         return fa_fail(FA_INVALID, "out: NULL; accepted: where to write the problem");
-    fa_status st = args ? fa_check_given(&call, args) : fa_fail(FA_INVALID, "args: NULL");
+    fa_status st = args ? fa_check_given(&call, args) : fa_fail(FA_INVALID, "args: NULL; accepted: the address of an fa_args");
     if (st != FA_OK)
         return st;
     if (!call.empty)
