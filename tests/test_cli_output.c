@@ -57,8 +57,8 @@ static const struct {
     { "verify --count 2 --json", "device ran failed skipped cases.0.case cases.0.ok" },
     { "verify -d 64 -n 48 --json", "ran cases.0.max_error" },
     { "verify --family flash_fwd_wgmma --count 1 --device sim:sm_90a --json", "ran cases.0.config" },
-    { "tune -d 64 --arch sm_80 --limit 2 --json -q",
-      "arch timed status problems.0.guess.config problems.0.winner problems.0.ships problems.0.candidates.0.outcome problems.0.kept" },
+    { "tune -d 64 --arch sm_80 --limit 2 --json -q", "arch timed status problems.0.guess.config problems.0.winner problems.0.runs.config "
+                                                     "problems.0.runs.from problems.0.candidates.0.outcome problems.0.kept" },
     { "sample -d 8 -n 4 --json -q", "files.2 dtype" },
     { "explore -d 64 --arch sm_80 --simulate 0 --json",
       "fagen problem asked.d arch.peaks.0.tflops budget sources.measured families.0.tunables.0.name "
