@@ -797,8 +797,9 @@ typedef struct fa_tune_options {
 
 /* Searches the configs for the problem: compiles, verifies, times on the device, and records every outcome on disk, so
  * that it resumes where it was stopped and fa_launch() uses the winner from now on. On the simulator nothing is timed: what the
- * model ranks first is a guess, which fa_launch() uses where no winner ships with the library. Blocks; needs device memory for the
- * problem's tensors, several times over. FA_INTERRUPTED keeps results. */
+ * model ranks first is a guess, which fa_launch() uses where its price over the bucket is the lowest of all that is known, winners that
+ * ship with the library among them. Blocks; needs device memory for the problem's tensors, several times over. FA_INTERRUPTED keeps
+ * results. */
 FA_API fa_status fa_tune(fa_context *ctx, const fa_problem *p, const fa_tune_options *opt);
 
 /* Records: what tunings and imports left in the context's cache, one line for each config, problem and chip (docs/tuning.md). They travel

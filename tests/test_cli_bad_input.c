@@ -190,6 +190,7 @@ static const struct {
     { "emit --bundle -d 64 -o 3d.c", 1, "3d.c|C identifier|--name" },
     { "emit --bundle -d 64 --format ptx -o x.c", 1, "--format|compute_80 for PTX" },
     { "emit --bundle -d 64 --json", 1, "--json|--output" },
+    { "emit --bundle -d 64 --host -o x.c", 1, "--host and --bundle contradict each other|accepted" },
     { "FAGEN_NVRTC=/nonexistent emit --bundle -d 64 -o none/x.c", 7, "none/x.c|cannot be written" }, /* before anything is compiled */
     { "FAGEN_NVRTC=/nonexistent emit -d 64 --format ptx -o none/x.ptx", 7, "none/x.ptx|cannot be written" },
     { "explore --arch sm_80 --family none --csv none/x.csv", 7, "none/x.csv|cannot be written" },

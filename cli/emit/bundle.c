@@ -147,6 +147,8 @@ int emit_bundle(cli *c, const emit_args *a)
     fa_status st = name_of(a, name, sizeof name);
     if (st == FA_OK && a->format)
         st = fa_fail(FA_INVALID, "--format and --bundle contradict each other; accepted in --arch: sm_90a for a cubin, compute_80 for PTX");
+    if (st == FA_OK && a->host)
+        st = fa_fail(FA_INVALID, "--host and --bundle contradict each other; accepted: --host for one kernel as a file of its own");
     if (st == FA_OK && a->raw && !a->output)
         st = fa_fail(FA_INVALID, "--raw writes binary: --output FILE says where to; \"-\" is standard output");
     if (st == FA_OK && c->json && !file)
