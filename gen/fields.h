@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 typedef struct fa_field {
-    char name[32];  /* "" where the field has no '=' */
-    char value[48]; /* without blanks around it */
+    char name[32];   /* "" where the field has no '=' */
+    char value[256]; /* without blanks around it; features of a problem are the longest */
 } fa_field;
 
 /* Takes the next field off *s. False at the end of the string, or on a field that is empty or too long: then *st is not

@@ -119,7 +119,7 @@ static void set_flag(lua_State *L, const char *name, bool v)
 /* Every field under its word, names as text; the shape as zeros where it is not to be known. And the bytes of the types. */
 static void push_fields(lua_State *L, const fa_problem *p, bool shaped)
 {
-    char text[96];
+    char text[FA_FEATURES_TEXT];
     lua_createtable(L, 0, FA_PROBLEM_FIELD_COUNT + FLAGS);
     for (size_t i = 0; i < FA_PROBLEM_FIELD_COUNT; i++) {
         const fa_problem_field *f = &fa_problem_fields[i];

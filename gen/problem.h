@@ -4,7 +4,8 @@
 #include "operation.h"
 #include "problem_fields.h"
 
-#define FA_PROBLEM_TEXT 384 /* bytes of a problem as it is printed, with a NUL */
+#define FA_PROBLEM_TEXT 512  /* bytes of a problem as it is printed, with a NUL */
+#define FA_FEATURES_TEXT 256 /* of its features, all of them together */
 #define FA_MAX_HEAD_DIM 576
 #define FA_HEAD_DIM_USUAL 256              /* the most of families that do not name theirs */
 #define FA_PAGE_MAX 128                    /* of fa_problem.page */

@@ -70,7 +70,7 @@ static int print(char *buf, size_t n, const fa_problem *p, bool shape)
     for (size_t i = 0; i < FA_PROBLEM_FIELD_COUNT; i++) {
         const fa_problem_field *f = &fa_problem_fields[i];
         int32_t v = fa_problem_get(p, f);
-        char text[96];
+        char text[FA_FEATURES_TEXT];
         if ((f->part == FA_FIELD_SHAPE && !shape) || (!f->always && !v))
             continue;
         char *to = (size_t)len < n ? buf + len : NULL;

@@ -169,7 +169,7 @@ static fa_status check_later(const fa_problem *p)
 /* What fagen.h names and no family computes yet. */
 static fa_status check_built(const fa_problem *p)
 {
-    char text[96], takes[96];
+    char text[FA_FEATURES_TEXT], takes[FA_FEATURES_TEXT];
     const fa_operation *op = fa_operation_find(p->op);
     if (!op)
         return fa_fail(FA_INVALID, "problem: op is %d; accepted: forward (0), backward (1), merge (2), append (3)", p->op);

@@ -311,6 +311,31 @@ Test(problem, what_is_not_built)
         cr_expect_eq(fa_problem_parse(&p, rows[i].in), rows[i].st, "%s", rows[i].in);
         expect_message(rows[i].in, rows[i].part);
     }
+    /* What is printed is read. */
+    static const char *const long_ones[] = {
+        "bf16,d=64,dv=64,mask=none,o=bf16,align=16,features=lengths+pages+batch-invariant+lse-strides+no-workspace,page=16",
+        "bf16,d=64,dv=32,mask=causal,o=bf16,align=16,features=lengths+pages+batch-invariant+lse-strides+no-workspace+v-in-k,page=16",
+        "bf16,d=64,dv=64,mask=none,o=bf16,align=16,op=append,features=slots+positions+positions64+rotary-pairs+hadamard-k+hadamard-v+"
+        "rotary,"
+        "page=16,rotary=64,cos=fp32",
+    };
+    for (size_t i = 0; i < COUNT(long_ones); i++) {
+        fa_problem of, again;
+        char text[FA_PROBLEM_TEXT], twice[FA_PROBLEM_TEXT];
+        cr_assert_eq(fa_problem_parse(&of, long_ones[i]), FA_OK, "%s", fa_last_error());
+        cr_assert_lt(fa_problem_print(text, sizeof text, &of), FA_PROBLEM_TEXT);
+        cr_assert_eq(fa_problem_parse(&again, text), FA_OK, "%s: %s", text, fa_last_error());
+        fa_problem_print(twice, sizeof twice, &again);
+        cr_expect_str_eq(twice, text);
+        cr_expect_eq(again.features, of.features, "%s", text);
+    }
+    char all[FA_FEATURES_TEXT]; /* the names of all find room */
+    int32_t named = 0, read = 0;
+    for (int bit = 0; bit < 31; bit++)
+        named |= strcmp(fa_feature_name(1 << bit), "?") ? 1 << bit : 0;
+    fa_problem_field_text(all, sizeof all, &fa_problem_fields[FA_FIELD_features], named);
+    cr_expect(fa_features_parse(&read, all), "%s", all);
+    cr_expect_eq(read, named, "%s", all);
     fa_problem p, out; /* bits that no text has */
     cr_assert_eq(fa_problem_parse(&p, "bf16,d=64,features=lengths"), FA_OK);
     p.features |= 1 << 30;

@@ -391,7 +391,7 @@ fa_status emit_host(fa_text *out, const fa_arch *arch, int32_t sram, const fa_pr
     int n = fields_of(s->text, f);
     const cu_driver *sim = sim_open(arch->name);
     int32_t beside = p.features & ~FA_FEATURE_NO_WORKSPACE;
-    char names[96];
+    char names[FA_FEATURES_TEXT];
     fa_problem_field_text(names, sizeof names, &fa_problem_fields[FA_FIELD_features], beside);
     if (p.op != FA_FORWARD || beside)
         return fa_fail(FA_INVALID, "--host is for dense problems of the forward, without lengths or a score program; given: op %s%s%s",

@@ -231,7 +231,7 @@ static json_t *naive_json(const explore *e)
 
 json_t *explore_document(const explore *e)
 {
-    char problem[FA_PROBLEM_TEXT], shape[256], features[96];
+    char problem[FA_PROBLEM_TEXT], shape[256], features[FA_FEATURES_TEXT];
     const fa_problem *p = &e->problem;
     const fa_operation *op = fa_operation_find(p->op);
     fa_problem_print(problem, sizeof problem, p);

@@ -272,7 +272,7 @@ fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream)
 
 static fa_status check_class(const fa_plan *of, const fa_problem *call)
 {
-    char has[96], wants[96];
+    char has[FA_FEATURES_TEXT], wants[FA_FEATURES_TEXT];
     const fa_problem *plan = &of->problem;
     const fa_problem_field *f = fa_problem_hindrance(plan, fa_plan_needs_workspace(of), call);
     if (!f)

@@ -29,7 +29,7 @@ static fa_status check_fields(const fa_problem *lo, const fa_problem *hi)
     for (int i = 0; i < FA_PROBLEM_FIELD_COUNT; i++) {
         const fa_problem_field *f = &fa_problem_fields[i];
         int32_t a = fa_problem_get(lo, f), b = fa_problem_get(hi, f);
-        char has[96], wants[96];
+        char has[FA_FEATURES_TEXT], wants[FA_FEATURES_TEXT];
         bool ranges = false;
         for (int k = 0; k < SIDES; k++)
             ranges = ranges || sides[k] == i;
