@@ -38,6 +38,11 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define ROUNDS_ROWS 192
 #define ROUNDS_ROWS_WIDE 128
 #define ROUNDS_QUERIES 256 /* and so many rows or more */
+/* Of gradients likewise, without groups: up to so many tiles of 64 keys, which are two rounds of these and one of 128. */
+#define GRAD_KEYS 64
+#define GRAD_MOST 290
+#define GRAD_QUERIES 256 /* so many rows */
+#define GRAD_LONGEST 8192
 
 /* Of sequences with their own lengths: 16 of 8192 keys, with chunks of 512 queries among them, so that the config serves tokens and prompts
  * alike. A dense batch's lengths are those of each of its sequences. */
@@ -108,6 +113,9 @@ static const scale rows_before_keys[] = { { 0, 0, 0 },  { 1, 1, 1 },   { 2, 2, 3
                                           { 8, 4, 47 }, { 10, 3, 79 }, { 11, 2, 87 }, { 13, 1, 95 } };
 /* Of as many keys, where tiles fill a round or two: eighths from 256 to 8192, each up to its value. */
 static const scale rows_of_rounds[] = { { 0, 1, 0 }, { 8, 3, 16 }, { 13, 0, 56 } };
+/* Of gradients of as many keys in few tiles: as high as these are, 64 rows to 2048 and 128 to 8192, each up to its value. */
+static const scale rows_of_few_tiles[] = { { 0, 1, 0 },   { 8, 2, 16 },  { 9, 3, 20 },  { 10, 4, 28 }, { 11, 4, 44 },
+                                           { 12, 5, 60 }, { 13, 3, 92 }, { 14, 2, 100 }, { 15, 0, 104 } };
 /* Of KV heads: each number to 16, for it multiplies all tiles, and eighths of octaves to 128, up to which chips have a wave or two of
  * tiles; with more than 1024 every chip has several waves. */
 static const scale kv_heads[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 3, 15 }, { 7, 2, 39 }, { 10, 0, 51 } };
@@ -118,6 +126,10 @@ static const scale heads_of_few[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3
 
 /* Gradients have no tiles to cut, and several rounds of them sooner. */
 static const scale heads_of_gradients[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 2, 15 }, { 10, 0, 39 } };
+
+/* Of few tiles each number to 32, and eighths to 128: one head more may be a round more. */
+static const scale heads_of_few_tiles[] = { { 0, 0, 0 },  { 1, 1, 1 },  { 2, 2, 3 },  { 3, 3, 7 },
+                                            { 4, 4, 15 }, { 5, 3, 31 }, { 7, 2, 47 }, { 10, 0, 59 } };
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 typedef struct ruler {
@@ -250,6 +262,44 @@ static uint32_t rounds_step(const fa_problem *p)
     return 0;
 }
 
+/* Steps of the KV heads and the rows of gradients in few tiles. */
+typedef struct few_tiles {
+    uint32_t heads, rows; /* rows 0: its tiles are more, or tell nothing */
+} few_tiles;
+
+static bool has_few_tiles(few_tiles x)
+{
+    int64_t heads = value_of(x.heads, RULER(heads_of_few_tiles)), length = value_of(x.rows, RULER(rows_of_few_tiles));
+    return length >= GRAD_QUERIES && length <= GRAD_LONGEST && heads * ((length + GRAD_KEYS - 1) / GRAD_KEYS) <= GRAD_MOST;
+}
+
+static few_tiles few_tiles_at(int64_t heads, int64_t sq)
+{
+    return (few_tiles){ heads_step(heads, RULER(heads_of_few_tiles)), step_upto(sq, RULER(rows_of_few_tiles)) };
+}
+
+/* Of p, filled. A shape of more tiles goes with that which would stand for it, where that one has few. */
+static few_tiles few_tiles_of(const fa_problem *p)
+{
+    bool dense = p->op == FA_BACKWARD && !(p->features & (FA_FEATURE_LENGTHS | FA_FEATURE_BATCH_INVARIANT));
+    if (!dense || p->mask != FA_MASK_NONE || p->hq > p->hkv || p->sq != p->sk || rows_of(p) <= FA_FEW_ROWS)
+        return (few_tiles){ 0, 0 };
+    int64_t heads = (int64_t)p->b * p->hkv;
+    ruler of_heads = RULER(heads_of_gradients), of_rows = RULER(rows_of_gradients);
+    few_tiles own = few_tiles_at(heads, p->sq);
+    if (has_few_tiles(own))
+        return own;
+    few_tiles with = few_tiles_at(value_of(heads_step(heads, of_heads), of_heads), value_of(step_of(p->sq, of_rows), of_rows));
+    return has_few_tiles(with) ? with : (few_tiles){ 0, 0 };
+}
+
+bool fa_problem_few_tiles(const fa_problem *in)
+{
+    fa_problem p = *in;
+    fa_problem_fill_shape(&p);
+    return few_tiles_of(&p).rows > 0;
+}
+
 /* Whether K of a cache is of integers that its format has no more about than a scale. */
 static bool has_integers(const fa_problem *p)
 {
@@ -300,6 +350,13 @@ static digits digits_of(const fa_problem *p)
     if (rounds) {
         d.rows = TILES + rounds;
         d.keys = 0;
+        d.kind = FA_BATCH_PROMPTS;
+    }
+    few_tiles few = few_tiles_of(p);
+    if (few.rows) {
+        d.rows = TILES + few.rows;
+        d.keys = 0;
+        d.heads = few.heads;
         d.kind = FA_BATCH_PROMPTS;
     }
     return d;
@@ -386,7 +443,7 @@ static void settle_rows(fa_problem *p, const digits *d, int32_t group)
     }
     bool dense = !(p->features & FA_FEATURE_LENGTHS), before = d->kind == FA_BATCH_CHUNKS, rounds = d->kind == FA_BATCH_PROMPTS;
     p->sq = value_in(d->rows - TILES, dense && before   ? RULER(rows_before_keys)
-                                      : dense && rounds ? RULER(rows_of_rounds)
+                                      : dense && rounds ? (p->op == FA_BACKWARD ? RULER(rows_of_few_tiles) : RULER(rows_of_rounds))
                                                         : lengths_ruler(p, false, before));
     if ((int64_t)p->sq * group <= FA_FEW_ROWS)
         p->sq = FA_FEW_ROWS / group + 1;
@@ -421,7 +478,8 @@ static fa_problem representative(const fa_problem *in)
     fa_problem_fill_shape(&p);
     digits d = digits_of(&p);
     int32_t group = group_of(d.group);
-    int64_t all = value_of(d.heads, heads_ruler(&p));
+    bool few = few_tiles_of(&p).rows > 0;
+    int64_t all = value_of(d.heads, few ? RULER(heads_of_few_tiles) : heads_ruler(&p));
     settle_heads(&p, all, group);
     if (d.kind == FA_BATCH_CHUNKS && p.features & FA_FEATURE_LENGTHS)
         settle_chunks(&p, all, group);

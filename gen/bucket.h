@@ -45,6 +45,9 @@ bool fa_problem_splits(const fa_problem *p);
  * - with lengths in device memory sq, sk and heads in octaves, which the lengths cover anyway, and the kind of the batch. */
 uint32_t fa_problem_bucket(const fa_problem *p);
 
+/* Whether gradients are of few tiles of keys, so that all shapes of p's bucket have as many. */
+bool fa_problem_few_tiles(const fa_problem *p);
+
 /* The problem by whose shape the config of p is chosen: p itself. With FA_FEATURE_BATCH_INVARIANT one that is the same for all batches
  * that a sequence may lie in: only the heads are p's, and of a dense batch the lengths. */
 fa_problem fa_problem_chosen_by(const fa_problem *p);
