@@ -38,11 +38,6 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define ROUNDS_ROWS 192
 #define ROUNDS_ROWS_WIDE 128
 #define ROUNDS_QUERIES 256 /* and so many rows or more */
-/* Of gradients likewise, without groups: up to so many tiles of 64 keys, which are two rounds of these and one of 128. */
-#define GRAD_KEYS 64
-#define GRAD_MOST 290
-#define GRAD_QUERIES 256 /* so many rows */
-#define GRAD_LONGEST 8192
 
 /* Of sequences with their own lengths: 16 of 8192 keys, with chunks of 512 queries among them, so that the config serves tokens and prompts
  * alike. A dense batch's lengths are those of each of its sequences. */
@@ -108,14 +103,13 @@ static const scale rows[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 13, 1, 36 } };
 static const scale rows_as_keys[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 13, 1, 36 }, { 15, 0, 40 } };
 /* Of gradients: quarters up to 32768. Few heads of long rows have one wave of tiles or two, and each takes long. */
 static const scale rows_of_gradients[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 15, 1, 44 } };
+/* Of gradients that may have few tiles, whose rounds are steps of their own: beyond 32768 octaves. */
+static const scale rows_of_few_tiles[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 15, 0, 44 } };
 /* Of many rows before more keys: finer than tiles are high, to 2048 as high as one, and each up to its value, as tiles are. */
 static const scale rows_before_keys[] = { { 0, 0, 0 },  { 1, 1, 1 },   { 2, 2, 3 },   { 3, 3, 7 },
                                           { 8, 4, 47 }, { 10, 3, 79 }, { 11, 2, 87 }, { 13, 1, 95 } };
 /* Of as many keys, where tiles fill a round or two: eighths from 256 to 8192, each up to its value. */
 static const scale rows_of_rounds[] = { { 0, 1, 0 }, { 8, 3, 16 }, { 13, 0, 56 } };
-/* Of gradients of as many keys in few tiles: as high as these are, 64 rows to 2048 and 128 to 8192, each up to its value. */
-static const scale rows_of_few_tiles[] = { { 0, 1, 0 },   { 8, 2, 16 },  { 9, 3, 20 },  { 10, 4, 28 }, { 11, 4, 44 },
-                                           { 12, 5, 60 }, { 13, 3, 92 }, { 14, 2, 100 }, { 15, 0, 104 } };
 /* Of KV heads: each number to 16, for it multiplies all tiles, and eighths of octaves to 128, up to which chips have a wave or two of
  * tiles; with more than 1024 every chip has several waves. */
 static const scale kv_heads[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 3, 15 }, { 7, 2, 39 }, { 10, 0, 51 } };
@@ -124,12 +118,12 @@ static const scale heads_of_few[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3
 #define WAVE_SMS 132
 #define HEADS_STEPS 63 /* the last, of few rows that of more than some 12,000 */
 
-/* Gradients have no tiles to cut, and several rounds of them sooner. */
-static const scale heads_of_gradients[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 2, 15 }, { 10, 0, 39 } };
-
-/* Of few tiles each number to 32, and eighths to 128: one head more may be a round more. */
+/* Of gradients in few tiles each number to 32, and eighths to 128: a head more may be a round more. */
 static const scale heads_of_few_tiles[] = { { 0, 0, 0 },  { 1, 1, 1 },  { 2, 2, 3 },  { 3, 3, 7 },
                                             { 4, 4, 15 }, { 5, 3, 31 }, { 7, 2, 47 }, { 10, 0, 59 } };
+
+/* Gradients have no tiles to cut, and several rounds of them sooner. */
+static const scale heads_of_gradients[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 2, 15 }, { 10, 0, 39 } };
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 typedef struct ruler {
@@ -176,23 +170,32 @@ static int64_t value_of(uint32_t step, ruler r)
 /* The digits of a bucket, from the lowest bit on. */
 typedef struct digits {
     uint32_t rows;   /* 7 bits: of tiles, then TILES + the step of sq */
-    uint32_t keys;   /* 6: the step above that of KEYS_LEAST, KEYS_STEPS at most */
+    uint32_t keys;   /* 6: the step above that of KEYS_LEAST, KEYS_STEPS at most; of gradients in few tiles their rounds */
     uint32_t heads;  /* 6: the step of b * hkv */
     uint32_t group;  /* 6: itself, then GROUP_EXACT + octaves */
     uint32_t window; /* 5: octave */
     uint32_t kind;   /* 2: of the batch; of a dense one FA_BATCH_CHUNKS where it has more keys than its many rows, FA_BATCH_PROMPTS where
-                        it has as many, in few rounds of tiles */
+                        it has as many, in few rounds of tiles, and of gradients in few tiles */
     uint32_t pieces; /* 2, those of kind, which few rows have not: which pieces of KV heads are whole */
 } digits;
 
 #define KEYS_STEPS 63
+
+/* Gradients without a mask and without groups: their blocks of keys take equal time. */
+static bool may_have_few_tiles(const fa_problem *p)
+{
+    return p->op == FA_BACKWARD && p->mask == FA_MASK_NONE && p->hq == p->hkv &&
+           !(p->features & (FA_FEATURE_LENGTHS | FA_FEATURE_BATCH_INVARIANT));
+}
 
 /* With lengths in device memory they cover their octave anyway. Few rows leave no waves of tiles: halves are fine enough for their keys. */
 static ruler lengths_ruler(const fa_problem *p, bool few, bool before)
 {
     if (p->features & FA_FEATURE_LENGTHS)
         return RULER(octaves);
-    return few ? RULER(halves) : p->op == FA_BACKWARD ? RULER(rows_of_gradients) : before ? RULER(rows) : RULER(rows_as_keys);
+    if (!few && p->op == FA_BACKWARD)
+        return may_have_few_tiles(p) ? RULER(rows_of_few_tiles) : RULER(rows_of_gradients);
+    return few ? RULER(halves) : before ? RULER(rows) : RULER(rows_as_keys);
 }
 
 static uint32_t keys_step(int64_t sk, ruler r)
@@ -262,42 +265,79 @@ static uint32_t rounds_step(const fa_problem *p)
     return 0;
 }
 
-/* Steps of the KV heads and the rows of gradients in few tiles. */
+/* Those of as many keys as queries whose blocks of keys fill few rounds of the SMs: the steps of their KV heads and of their rows, and
+ * which rounds of blocks of 64 and of 128 keys they have. All lengths of a step are such, or none. */
 typedef struct few_tiles {
-    uint32_t heads, rows; /* rows 0: its tiles are more, or tell nothing */
+    bool are;
+    uint32_t heads, rows, rounds;
 } few_tiles;
 
-static bool has_few_tiles(few_tiles x)
+static int64_t blocks_of(int64_t heads, int64_t sk, int64_t keys)
 {
-    int64_t heads = value_of(x.heads, RULER(heads_of_few_tiles)), length = value_of(x.rows, RULER(rows_of_few_tiles));
-    return length >= GRAD_QUERIES && length <= GRAD_LONGEST && heads * ((length + GRAD_KEYS - 1) / GRAD_KEYS) <= GRAD_MOST;
+    return heads * ((sk + keys - 1) / keys);
+}
+
+/* 0: one round of either; 1: two of 64 keys; 2: and two of 128; 3: three of 64 and more. */
+static uint32_t rounds_of_keys(int64_t heads, int64_t sk)
+{
+    int64_t small = blocks_of(heads, sk, 64);
+    return (small > WAVE_SMS) + (blocks_of(heads, sk, 128) > WAVE_SMS) + (small > 2 * WAVE_SMS);
+}
+
+#define ROUNDS_BEYOND 3u /* the last of these */
+
+/* The first length of a step. */
+static int64_t first_of(uint32_t step, ruler r)
+{
+    int64_t low = step ? value_of(step - 1, r) : 0, high = value_of(step, r); /* low is of the step before */
+    while (high - low > 1) {
+        int64_t middle = (low + high) / 2;
+        if (step_of(middle, r) < step)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
 }
 
 static few_tiles few_tiles_at(int64_t heads, int64_t sq)
 {
-    return (few_tiles){ heads_step(heads, RULER(heads_of_few_tiles)), step_upto(sq, RULER(rows_of_few_tiles)) };
+    ruler of_heads = RULER(heads_of_few_tiles), of_rows = RULER(rows_of_few_tiles);
+    few_tiles x = { .heads = heads_step(heads, of_heads), .rows = step_of(sq, of_rows) };
+    heads = value_of(x.heads, of_heads);
+    x.are = value_of(x.rows, of_rows) >= ROUNDS_QUERIES && rounds_of_keys(heads, first_of(x.rows, of_rows)) < ROUNDS_BEYOND;
+    x.rounds = rounds_of_keys(heads, sq);
+    return x;
 }
 
-/* Of p, filled. A shape of more tiles goes with that which would stand for it, where that one has few. */
+/* Of p, filled. What has few by the heads that would stand for it otherwise has those. */
 static few_tiles few_tiles_of(const fa_problem *p)
 {
-    bool dense = p->op == FA_BACKWARD && !(p->features & (FA_FEATURE_LENGTHS | FA_FEATURE_BATCH_INVARIANT));
-    if (!dense || p->mask != FA_MASK_NONE || p->hq > p->hkv || p->sq != p->sk || rows_of(p) <= FA_FEW_ROWS)
-        return (few_tiles){ 0, 0 };
+    if (!may_have_few_tiles(p) || p->sq != p->sk || rows_of(p) <= FA_FEW_ROWS)
+        return (few_tiles){ .are = false };
+    ruler of_heads = RULER(heads_of_gradients);
     int64_t heads = (int64_t)p->b * p->hkv;
-    ruler of_heads = RULER(heads_of_gradients), of_rows = RULER(rows_of_gradients);
     few_tiles own = few_tiles_at(heads, p->sq);
-    if (has_few_tiles(own))
-        return own;
-    few_tiles with = few_tiles_at(value_of(heads_step(heads, of_heads), of_heads), value_of(step_of(p->sq, of_rows), of_rows));
-    return has_few_tiles(with) ? with : (few_tiles){ 0, 0 };
+    return own.are ? own : few_tiles_at(value_of(heads_step(heads, of_heads), of_heads), p->sq);
 }
 
 bool fa_problem_few_tiles(const fa_problem *in)
 {
     fa_problem p = *in;
     fa_problem_fill_shape(&p);
-    return few_tiles_of(&p).rows > 0;
+    return few_tiles_of(&p).are;
+}
+
+/* Of a step the length nearest to its value that has so many rounds. */
+static int64_t rows_of_rounds_of_keys(const digits *d)
+{
+    ruler of_rows = RULER(rows_of_few_tiles);
+    int64_t heads = value_of(d->heads, RULER(heads_of_few_tiles)), sq = value_of(d->rows - TILES, of_rows);
+    while (rounds_of_keys(heads, sq) < d->keys)
+        sq = sq / 64 * 64 + 1;
+    while (rounds_of_keys(heads, sq) > d->keys)
+        sq = (sq - 1) / 64 * 64;
+    return sq;
 }
 
 /* Whether K of a cache is of integers that its format has no more about than a scale. */
@@ -353,9 +393,9 @@ static digits digits_of(const fa_problem *p)
         d.kind = FA_BATCH_PROMPTS;
     }
     few_tiles few = few_tiles_of(p);
-    if (few.rows) {
+    if (few.are) {
         d.rows = TILES + few.rows;
-        d.keys = 0;
+        d.keys = few.rounds;
         d.heads = few.heads;
         d.kind = FA_BATCH_PROMPTS;
     }
@@ -442,8 +482,12 @@ static void settle_rows(fa_problem *p, const digits *d, int32_t group)
         return;
     }
     bool dense = !(p->features & FA_FEATURE_LENGTHS), before = d->kind == FA_BATCH_CHUNKS, rounds = d->kind == FA_BATCH_PROMPTS;
+    if (dense && rounds && p->op == FA_BACKWARD) {
+        p->sq = (int32_t)rows_of_rounds_of_keys(d);
+        return;
+    }
     p->sq = value_in(d->rows - TILES, dense && before   ? RULER(rows_before_keys)
-                                      : dense && rounds ? (p->op == FA_BACKWARD ? RULER(rows_of_few_tiles) : RULER(rows_of_rounds))
+                                      : dense && rounds ? RULER(rows_of_rounds)
                                                         : lengths_ruler(p, false, before));
     if ((int64_t)p->sq * group <= FA_FEW_ROWS)
         p->sq = FA_FEW_ROWS / group + 1;
@@ -457,7 +501,7 @@ static void settle_keys(fa_problem *p, const digits *d)
     p->sk = value_in(d->keys + step_of(KEYS_LEAST, r), r);
     if (d->kind == FA_BATCH_PROMPTS) {
         p->sk = p->sq;
-    } else if (d->kind == FA_BATCH_ANY && rounds_step(p)) { /* more queries than keys */
+    } else if (d->kind == FA_BATCH_ANY && (rounds_step(p) || few_tiles_of(p).are)) { /* more queries than keys, or fewer */
         p->sk = p->sq - 1;
     } else if (d->kind != FA_BATCH_ANY && p->sk <= p->sq) {
         while (dense && keys_step(p->sq + 1, r) > d->keys) /* steps of rows are the finer ones */
@@ -478,8 +522,7 @@ static fa_problem representative(const fa_problem *in)
     fa_problem_fill_shape(&p);
     digits d = digits_of(&p);
     int32_t group = group_of(d.group);
-    bool few = few_tiles_of(&p).rows > 0;
-    int64_t all = value_of(d.heads, few ? RULER(heads_of_few_tiles) : heads_ruler(&p));
+    int64_t all = value_of(d.heads, few_tiles_of(&p).are ? RULER(heads_of_few_tiles) : heads_ruler(&p));
     settle_heads(&p, all, group);
     if (d.kind == FA_BATCH_CHUNKS && p.features & FA_FEATURE_LENGTHS)
         settle_chunks(&p, all, group);

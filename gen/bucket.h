@@ -45,7 +45,7 @@ bool fa_problem_splits(const fa_problem *p);
  * - with lengths in device memory sq, sk and heads in octaves, which the lengths cover anyway, and the kind of the batch. */
 uint32_t fa_problem_bucket(const fa_problem *p);
 
-/* Whether gradients are of few tiles of keys, so that all shapes of p's bucket have as many. */
+/* Whether p is of gradients whose tiles of keys fill few rounds of the SMs, as many at all shapes of its bucket. */
 bool fa_problem_few_tiles(const fa_problem *p);
 
 /* The problem by whose shape the config of p is chosen: p itself. With FA_FEATURE_BATCH_INVARIANT one that is the same for all batches

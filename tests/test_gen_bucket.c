@@ -31,6 +31,7 @@ static const char *const classes[] = {
     "bf16,d=128,features=lengths",
     "bf16,d=128,mask=causal,features=lengths+pages,page=16",
     "bf16,d=64,mask=causal,op=backward",
+    "bf16,d=96,op=backward",
     "fp16,d=64,features=no-workspace",
     "bf16,d=64,op=merge",
     "bf16,d=64,features=batch-invariant",
