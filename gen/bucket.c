@@ -334,7 +334,7 @@ static int64_t rows_of_rounds_of_keys(const digits *d)
     ruler of_rows = RULER(rows_of_few_tiles);
     int64_t heads = value_of(d->heads, RULER(heads_of_few_tiles)), sq = value_of(d->rows - TILES, of_rows);
     while (rounds_of_keys(heads, sq) < d->keys)
-        sq = sq / 64 * 64 + 1;
+        sq = (sq + 63) / 64 * 64 + 1;
     while (rounds_of_keys(heads, sq) > d->keys)
         sq = (sq - 1) / 64 * 64;
     return sq;
