@@ -321,11 +321,11 @@ static few_tiles few_tiles_of(const fa_problem *p)
     return own.are ? own : few_tiles_at(value_of(heads_step(heads, of_heads), of_heads), p->sq);
 }
 
-bool fa_problem_few_tiles(const fa_problem *in)
+bool fa_problem_same_rounds(const fa_problem *in, int32_t sms)
 {
     fa_problem p = *in;
     fa_problem_fill_shape(&p);
-    return few_tiles_of(&p).are;
+    return sms == WAVE_SMS && few_tiles_of(&p).are;
 }
 
 /* Of a step the length nearest to its value that has so many rounds. */
