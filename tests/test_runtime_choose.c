@@ -24,11 +24,16 @@ static fa_problem problem(const char *text)
     return p;
 }
 
+static fa_arch chip_of(const char *arch, const char *chip)
+{
+    fa_arch a = *fa_arch_find(arch);
+    strcpy(a.chip, chip);
+    return a;
+}
+
 static fa_arch h200(void)
 {
-    fa_arch a = *fa_arch_find("h200");
-    strcpy(a.chip, "NVIDIA H200");
-    return a;
+    return chip_of("h200", "NVIDIA H200");
 }
 
 static uint64_t state = 33;
@@ -314,7 +319,7 @@ Test(runtime_choose, fame_ends)
 Test(runtime_choose, a_row_that_says_nothing_of_other_chips)
 {
     static fa_choice out;
-    const fa_arch chips[] = { h200(), *fa_arch_find("h100") };
+    const fa_arch chips[] = { h200(), chip_of("h100", "NVIDIA H100") };
     fa_facts facts;
     char text[400];
     int rows = 0;
