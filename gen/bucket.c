@@ -118,9 +118,9 @@ static const scale heads_of_few[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3
 #define WAVE_SMS 132
 #define HEADS_STEPS 63 /* the last, of few rows that of more than some 12,000 */
 
-/* Of gradients in few tiles each number to 32, and eighths to 128: a head more may be a round more. */
-static const scale heads_of_few_tiles[] = { { 0, 0, 0 },  { 1, 1, 1 },  { 2, 2, 3 },  { 3, 3, 7 },
-                                            { 4, 4, 15 }, { 5, 3, 31 }, { 7, 2, 47 }, { 10, 0, 59 } };
+/* Of gradients that may have few tiles each number to 32: a head more may be a round more. */
+static const scale heads_of_few_tiles[] = { { 0, 0, 0 },  { 1, 1, 1 },  { 2, 2, 3 }, { 3, 3, 7 },
+                                            { 4, 4, 15 }, { 5, 2, 31 }, { 10, 0, 51 } };
 
 /* Gradients have no tiles to cut, and several rounds of them sooner. */
 static const scale heads_of_gradients[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 2, 15 }, { 10, 0, 39 } };
@@ -217,7 +217,7 @@ static ruler heads_ruler(const fa_problem *p)
 {
     bool any = p->features & FA_FEATURE_LENGTHS && !(p->features & FA_FEATURE_V_IN_K);
     if (any || p->op != FA_FORWARD)
-        return any ? RULER(octaves) : RULER(heads_of_gradients);
+        return any ? RULER(octaves) : may_have_few_tiles(p) ? RULER(heads_of_few_tiles) : RULER(heads_of_gradients);
     return rows_of(p) <= FA_FEW_ROWS ? RULER(heads_of_few) : RULER(kv_heads);
 }
 
@@ -265,11 +265,11 @@ static uint32_t rounds_step(const fa_problem *p)
     return 0;
 }
 
-/* Those of as many keys as queries whose blocks of keys fill few rounds of the SMs: the steps of their KV heads and of their rows, and
- * which rounds of blocks of 64 and of 128 keys they have. All lengths of a step are such, or none. */
+/* Of as many keys as queries: the step of the rows, and which rounds of the SMs their blocks of 64 and of 128 keys make. Few: one of 128 at
+ * some lengths of the step, and so all lengths of a step are few, or none. */
 typedef struct few_tiles {
     bool are;
-    uint32_t heads, rows, rounds;
+    uint32_t rows, rounds;
 } few_tiles;
 
 static int64_t blocks_of(int64_t heads, int64_t sk, int64_t keys)
@@ -278,13 +278,12 @@ static int64_t blocks_of(int64_t heads, int64_t sk, int64_t keys)
 }
 
 /* 0: one round of either; 1: two of 64 keys; 2: and two of 128; 3: three of 64 and more. */
+#define ROUNDS_TWO 2
 static uint32_t rounds_of_keys(int64_t heads, int64_t sk)
 {
     int64_t small = blocks_of(heads, sk, 64);
     return (small > WAVE_SMS) + (blocks_of(heads, sk, 128) > WAVE_SMS) + (small > 2 * WAVE_SMS);
 }
-
-#define ROUNDS_BEYOND 3u /* the last of these */
 
 /* The first length of a step. */
 static int64_t first_of(uint32_t step, ruler r)
@@ -300,25 +299,18 @@ static int64_t first_of(uint32_t step, ruler r)
     return high;
 }
 
-static few_tiles few_tiles_at(int64_t heads, int64_t sq)
-{
-    ruler of_heads = RULER(heads_of_few_tiles), of_rows = RULER(rows_of_few_tiles);
-    few_tiles x = { .heads = heads_step(heads, of_heads), .rows = step_of(sq, of_rows) };
-    heads = value_of(x.heads, of_heads);
-    x.are = value_of(x.rows, of_rows) >= ROUNDS_QUERIES && rounds_of_keys(heads, first_of(x.rows, of_rows)) < ROUNDS_BEYOND;
-    x.rounds = rounds_of_keys(heads, sq);
-    return x;
-}
-
-/* Of p, filled. What has few by the heads that would stand for it otherwise has those. */
+/* Of p, filled. */
 static few_tiles few_tiles_of(const fa_problem *p)
 {
+    few_tiles x = { .are = false };
     if (!may_have_few_tiles(p) || p->sq != p->sk || rows_of(p) <= FA_FEW_ROWS)
-        return (few_tiles){ .are = false };
-    ruler of_heads = RULER(heads_of_gradients);
-    int64_t heads = (int64_t)p->b * p->hkv;
-    few_tiles own = few_tiles_at(heads, p->sq);
-    return own.are ? own : few_tiles_at(value_of(heads_step(heads, of_heads), of_heads), p->sq);
+        return x;
+    ruler r = RULER(rows_of_few_tiles);
+    int64_t heads = value_of(heads_step((int64_t)p->b * p->hkv, heads_ruler(p)), heads_ruler(p));
+    x.rows = step_of(p->sq, r);
+    x.rounds = rounds_of_keys(heads, p->sq);
+    x.are = value_of(x.rows, r) >= ROUNDS_QUERIES && rounds_of_keys(heads, first_of(x.rows, r)) < ROUNDS_TWO;
+    return x;
 }
 
 bool fa_problem_same_rounds(const fa_problem *in, int32_t sms)
@@ -328,16 +320,15 @@ bool fa_problem_same_rounds(const fa_problem *in, int32_t sms)
     return sms == WAVE_SMS && few_tiles_of(&p).are;
 }
 
-/* Of a step the length nearest to its value that has so many rounds. */
-static int64_t rows_of_rounds_of_keys(const digits *d)
+/* Of few tiles the length of their step that is nearest to its value and has their rounds. */
+static int32_t rows_of_few(const digits *d, int64_t heads)
 {
-    ruler of_rows = RULER(rows_of_few_tiles);
-    int64_t heads = value_of(d->heads, RULER(heads_of_few_tiles)), sq = value_of(d->rows - TILES, of_rows);
+    int64_t sq = value_of(d->rows - TILES, RULER(rows_of_few_tiles));
     while (rounds_of_keys(heads, sq) < d->keys)
         sq = (sq + 63) / 64 * 64 + 1;
     while (rounds_of_keys(heads, sq) > d->keys)
         sq = (sq - 1) / 64 * 64;
-    return sq;
+    return (int32_t)sq;
 }
 
 /* Whether K of a cache is of integers that its format has no more about than a scale. */
@@ -396,7 +387,6 @@ static digits digits_of(const fa_problem *p)
     if (few.are) {
         d.rows = TILES + few.rows;
         d.keys = few.rounds;
-        d.heads = few.heads;
         d.kind = FA_BATCH_PROMPTS;
     }
     return d;
@@ -483,7 +473,7 @@ static void settle_rows(fa_problem *p, const digits *d, int32_t group)
     }
     bool dense = !(p->features & FA_FEATURE_LENGTHS), before = d->kind == FA_BATCH_CHUNKS, rounds = d->kind == FA_BATCH_PROMPTS;
     if (dense && rounds && p->op == FA_BACKWARD) {
-        p->sq = (int32_t)rows_of_rounds_of_keys(d);
+        p->sq = rows_of_few(d, value_of(d->heads, heads_ruler(p)));
         return;
     }
     p->sq = value_in(d->rows - TILES, dense && before   ? RULER(rows_before_keys)
@@ -522,7 +512,7 @@ static fa_problem representative(const fa_problem *in)
     fa_problem_fill_shape(&p);
     digits d = digits_of(&p);
     int32_t group = group_of(d.group);
-    int64_t all = value_of(d.heads, few_tiles_of(&p).are ? RULER(heads_of_few_tiles) : heads_ruler(&p));
+    int64_t all = value_of(d.heads, heads_ruler(&p));
     settle_heads(&p, all, group);
     if (d.kind == FA_BATCH_CHUNKS && p.features & FA_FEATURE_LENGTHS)
         settle_chunks(&p, all, group);
