@@ -309,7 +309,7 @@ static few_tiles few_tiles_of(const fa_problem *p)
     int64_t heads = value_of(heads_step((int64_t)p->b * p->hkv, heads_ruler(p)), heads_ruler(p));
     x.rows = step_of(p->sq, r);
     x.rounds = rounds_of_keys(heads, p->sq);
-    x.are = value_of(x.rows, r) >= ROUNDS_QUERIES && rounds_of_keys(heads, first_of(x.rows, r)) < ROUNDS_TWO;
+    x.are = value_of(x.rows, r) >= 192 && rounds_of_keys(heads, first_of(x.rows, r)) < ROUNDS_TWO;
     return x;
 }
 
