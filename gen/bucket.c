@@ -119,8 +119,7 @@ static const scale heads_of_few[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3
 #define HEADS_STEPS 63 /* the last, of few rows that of more than some 12,000 */
 
 /* Of gradients that may have few tiles each number to 32: a head more may be a round more. */
-static const scale heads_of_few_tiles[] = { { 0, 0, 0 },  { 1, 1, 1 },  { 2, 2, 3 }, { 3, 3, 7 },
-                                            { 4, 4, 15 }, { 5, 2, 31 }, { 10, 0, 51 } };
+static const scale heads_of_few_tiles[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 4, 15 }, { 5, 2, 31 }, { 10, 0, 51 } };
 
 /* Gradients have no tiles to cut, and several rounds of them sooner. */
 static const scale heads_of_gradients[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 2, 15 }, { 10, 0, 39 } };
