@@ -180,11 +180,10 @@ typedef struct digits {
 
 #define KEYS_STEPS 63
 
-/* Gradients without a mask and without groups: their blocks of keys take equal time. */
+/* Gradients without a mask: their blocks of keys take equal time. */
 static bool may_have_few_tiles(const fa_problem *p)
 {
-    return p->op == FA_BACKWARD && p->mask == FA_MASK_NONE && p->hq == p->hkv &&
-           !(p->features & (FA_FEATURE_LENGTHS | FA_FEATURE_BATCH_INVARIANT));
+    return p->op == FA_BACKWARD && p->mask == FA_MASK_NONE && !(p->features & (FA_FEATURE_LENGTHS | FA_FEATURE_BATCH_INVARIANT));
 }
 
 /* With lengths in device memory they cover their octave anyway. Few rows leave no waves of tiles: halves are fine enough for their keys. */
@@ -264,8 +263,8 @@ static uint32_t rounds_step(const fa_problem *p)
     return 0;
 }
 
-/* Of as many keys as queries: the step of the rows, and which rounds of the SMs their blocks of 64 and of 128 keys make. Few: one of 128 at
- * some lengths of the step, and so all lengths of a step are few, or none. */
+/* Of as many keys as queries: the step of the rows, and which rounds of the SMs blocks of 64 and of 128 keys of a query head make. Few: one
+ * of 128 at some lengths of the step, and so all lengths of a step are few, or none. */
 typedef struct few_tiles {
     bool are;
     uint32_t rows, rounds;
@@ -306,6 +305,7 @@ static few_tiles few_tiles_of(const fa_problem *p)
         return x;
     ruler r = RULER(rows_of_few_tiles);
     int64_t heads = value_of(heads_step((int64_t)p->b * p->hkv, heads_ruler(p)), heads_ruler(p));
+    heads *= group_of(group_step(p->hq / p->hkv));
     x.rows = step_of(p->sq, r);
     x.rounds = rounds_of_keys(heads, p->sq);
     x.are = value_of(x.rows, r) >= 192 && rounds_of_keys(heads, first_of(x.rows, r)) < ROUNDS_TWO;
@@ -472,7 +472,7 @@ static void settle_rows(fa_problem *p, const digits *d, int32_t group)
     }
     bool dense = !(p->features & FA_FEATURE_LENGTHS), before = d->kind == FA_BATCH_CHUNKS, rounds = d->kind == FA_BATCH_PROMPTS;
     if (dense && rounds && p->op == FA_BACKWARD) {
-        p->sq = rows_of_few(d, value_of(d->heads, heads_ruler(p)));
+        p->sq = rows_of_few(d, value_of(d->heads, heads_ruler(p)) * group_of(d->group));
         return;
     }
     p->sq = value_in(d->rows - TILES, dense && before   ? RULER(rows_before_keys)
