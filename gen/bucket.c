@@ -38,6 +38,7 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define ROUNDS_ROWS 192
 #define ROUNDS_ROWS_WIDE 128
 #define ROUNDS_QUERIES 256 /* and so many rows or more */
+#define GRAD_QUERIES 192   /* and of gradients */
 
 /* Of sequences with their own lengths: 16 of 8192 keys, with chunks of 512 queries among them, so that the config serves tokens and prompts
  * alike. A dense batch's lengths are those of each of its sequences. */
@@ -306,9 +307,11 @@ static few_tiles few_tiles_of(const fa_problem *p)
     ruler r = RULER(rows_of_few_tiles);
     int64_t heads = value_of(heads_step((int64_t)p->b * p->hkv, heads_ruler(p)), heads_ruler(p));
     heads *= group_of(group_step(p->hq / p->hkv));
+    if (heads > WAVE_SMS)
+        return x;
     x.rows = step_of(p->sq, r);
     x.rounds = rounds_of_keys(heads, p->sq);
-    x.are = value_of(x.rows, r) >= 192 && rounds_of_keys(heads, first_of(x.rows, r)) < ROUNDS_TWO;
+    x.are = value_of(x.rows, r) >= GRAD_QUERIES && rounds_of_keys(heads, first_of(x.rows, r)) < ROUNDS_TWO;
     return x;
 }
 
