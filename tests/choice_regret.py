@@ -78,6 +78,7 @@ KINDS = (
     ("gradients: short ones, and groups in slices", "h200", ("h200_gradients_groups", "h200_gradients_again"), (3.1, 9.5, 52.0), 177),
     ("gradients: short ones without groups, and what prices and rows of an H200 moved", "h200",
      ("h200_gradients_short", "h200_gradients_moved"), (2.9, 9.0, 40.0), 250),
+    ("gradients of few tiles without a mask, and what rows of these moved", "h200", ("h200_gradients_few_tiles",), (9.9, 99.0, 99.0), 1),
     ("what the missing terms moved", "h200", ("h200_model_races",), (2.3, 10.0, 12.5), 17),
     ("few rows, small shapes, lost ones", "h200", ("h200_choice_83",), (3.7, 9.5, 25.5), 46),
 )
