@@ -119,7 +119,7 @@ static const scale heads_of_few[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3
 #define WAVE_SMS 132
 #define HEADS_STEPS 63 /* the last, of few rows that of more than some 12,000 */
 
-/* Of gradients that may have few tiles each number to 32: a head more may be a round more. */
+/* Of gradients that may have few tiles, without groups, each number to 32: a head more may be a round more. */
 static const scale heads_of_few_tiles[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 4, 15 }, { 5, 2, 31 }, { 10, 0, 51 } };
 
 /* Gradients have no tiles to cut, and several rounds of them sooner. */
@@ -216,7 +216,7 @@ static ruler heads_ruler(const fa_problem *p)
 {
     bool any = p->features & FA_FEATURE_LENGTHS && !(p->features & FA_FEATURE_V_IN_K);
     if (any || p->op != FA_FORWARD)
-        return any ? RULER(octaves) : may_have_few_tiles(p) ? RULER(heads_of_few_tiles) : RULER(heads_of_gradients);
+        return any ? RULER(octaves) : may_have_few_tiles(p) && p->hq == p->hkv ? RULER(heads_of_few_tiles) : RULER(heads_of_gradients);
     return rows_of(p) <= FA_FEW_ROWS ? RULER(heads_of_few) : RULER(kv_heads);
 }
 

@@ -382,10 +382,12 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     /* Few heads to a tile, and tiles of few keys that just fill a round, are chosen for the rounds that they fill: at all lengths of a
      * bucket, unless all of them have as many. A round of groups is long: two and three of them count as well, and no less than the rounds
      * of this length. */
-    bool by_head = p->hq == p->hkv || fa_step_heads_tile(s) == 1;
-    if (!fa_step_row_tile(s) && fa_step_key_tile(s) && !(by_head && fa_problem_same_rounds(p, a->sm_count))) {
+    if (!fa_step_row_tile(s) && fa_step_key_tile(s)) {
         double beside = (waves + ceil(BESIDE * tiles_each / a->sm_count) / BESIDE) / 2;
-        if (fa_step_heads_tile(s) || (waves <= 1 && p->op == FA_BACKWARD))
+        bool known = fa_problem_same_rounds(p, a->sm_count), by_head = p->hq == p->hkv || fa_step_heads_tile(s) == 1;
+        if (known)
+            waves = by_head ? waves : fmax(waves, beside);
+        else if (fa_step_heads_tile(s) || (waves <= 1 && p->op == FA_BACKWARD))
             waves = beside;
         else if (waves <= FEW_ROUNDS && p->op == FA_BACKWARD && p->hq > p->hkv)
             waves = fmax(waves, beside);
