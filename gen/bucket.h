@@ -41,7 +41,7 @@ bool fa_problem_splits(const fa_problem *p);
  *   8192, each up to its value, as tiles are: rows of one tile more would be a tile more, of a group of heads sooner;
  * - sk, likewise, from 16 on; of few rows in half octaves;
  * - the KV heads of all sequences, b * hkv: each number up to 16, then forward eighths of octaves to 128, of few rows to 512, quarters to
- *   1024, then octaves; gradients quarters from 16 on, without a mask from 32 on;
+ *   1024, then octaves; gradients quarters from 16 on, without a mask and groups from 32 on;
  * - of few rows over K and V of few bits whether eight divides hkv, or four, or neither does, or hkv is 1: blocks have pieces of heads;
  * - the group hq / hkv itself up to 32, then the next power of two; the window to the nearest power of two;
  * - with lengths in device memory sq, sk and heads in octaves, which the lengths cover anyway, and the kind of the batch. */
