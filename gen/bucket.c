@@ -38,6 +38,7 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define ROUNDS_ROWS 192
 #define ROUNDS_ROWS_WIDE 128
 #define ROUNDS_QUERIES 256 /* and so many rows or more */
+#define GRAD_QUERIES 192   /* and of gradients */
 
 /* Of sequences with their own lengths: 16 of 8192 keys, with chunks of 512 queries among them, so that the config serves tokens and prompts
  * alike. A dense batch's lengths are those of each of its sequences. */
@@ -103,6 +104,8 @@ static const scale rows[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 13, 1, 36 } };
 static const scale rows_as_keys[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 13, 1, 36 }, { 15, 0, 40 } };
 /* Of gradients: quarters up to 32768. Few heads of long rows have one wave of tiles or two, and each takes long. */
 static const scale rows_of_gradients[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 15, 1, 44 } };
+/* Of gradients that may have few tiles, whose rounds are steps of their own: beyond 32768 octaves. */
+static const scale rows_of_few_tiles[] = { { 0, 1, 0 }, { 8, 2, 16 }, { 15, 0, 44 } };
 /* Of many rows before more keys: finer than tiles are high, to 2048 as high as one, and each up to its value, as tiles are. */
 static const scale rows_before_keys[] = { { 0, 0, 0 },  { 1, 1, 1 },   { 2, 2, 3 },   { 3, 3, 7 },
                                           { 8, 4, 47 }, { 10, 3, 79 }, { 11, 2, 87 }, { 13, 1, 95 } };
@@ -115,6 +118,9 @@ static const scale kv_heads[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3,
 static const scale heads_of_few[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 3, 15 }, { 9, 2, 55 }, { 10, 0, 59 } };
 #define WAVE_SMS 132
 #define HEADS_STEPS 63 /* the last, of few rows that of more than some 12,000 */
+
+/* Of gradients that may have few tiles, without groups, each number to 32: a head more may be a round more. */
+static const scale heads_of_few_tiles[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 4, 15 }, { 5, 2, 31 }, { 10, 0, 51 } };
 
 /* Gradients have no tiles to cut, and several rounds of them sooner. */
 static const scale heads_of_gradients[] = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 3 }, { 3, 3, 7 }, { 4, 2, 15 }, { 10, 0, 39 } };
@@ -164,23 +170,31 @@ static int64_t value_of(uint32_t step, ruler r)
 /* The digits of a bucket, from the lowest bit on. */
 typedef struct digits {
     uint32_t rows;   /* 7 bits: of tiles, then TILES + the step of sq */
-    uint32_t keys;   /* 6: the step above that of KEYS_LEAST, KEYS_STEPS at most */
+    uint32_t keys;   /* 6: the step above that of KEYS_LEAST, KEYS_STEPS at most; of gradients in few tiles their rounds */
     uint32_t heads;  /* 6: the step of b * hkv */
     uint32_t group;  /* 6: itself, then GROUP_EXACT + octaves */
     uint32_t window; /* 5: octave */
     uint32_t kind;   /* 2: of the batch; of a dense one FA_BATCH_CHUNKS where it has more keys than its many rows, FA_BATCH_PROMPTS where
-                        it has as many, in few rounds of tiles */
+                        it has as many, in few rounds of tiles, and of gradients in few tiles */
     uint32_t pieces; /* 2, those of kind, which few rows have not: which pieces of KV heads are whole */
 } digits;
 
 #define KEYS_STEPS 63
+
+/* Gradients without a mask: their blocks of keys take equal time. */
+static bool may_have_few_tiles(const fa_problem *p)
+{
+    return p->op == FA_BACKWARD && p->mask == FA_MASK_NONE && !(p->features & (FA_FEATURE_LENGTHS | FA_FEATURE_BATCH_INVARIANT));
+}
 
 /* With lengths in device memory they cover their octave anyway. Few rows leave no waves of tiles: halves are fine enough for their keys. */
 static ruler lengths_ruler(const fa_problem *p, bool few, bool before)
 {
     if (p->features & FA_FEATURE_LENGTHS)
         return RULER(octaves);
-    return few ? RULER(halves) : p->op == FA_BACKWARD ? RULER(rows_of_gradients) : before ? RULER(rows) : RULER(rows_as_keys);
+    if (!few && p->op == FA_BACKWARD)
+        return may_have_few_tiles(p) ? RULER(rows_of_few_tiles) : RULER(rows_of_gradients);
+    return few ? RULER(halves) : before ? RULER(rows) : RULER(rows_as_keys);
 }
 
 static uint32_t keys_step(int64_t sk, ruler r)
@@ -202,7 +216,7 @@ static ruler heads_ruler(const fa_problem *p)
 {
     bool any = p->features & FA_FEATURE_LENGTHS && !(p->features & FA_FEATURE_V_IN_K);
     if (any || p->op != FA_FORWARD)
-        return any ? RULER(octaves) : RULER(heads_of_gradients);
+        return any ? RULER(octaves) : may_have_few_tiles(p) && p->hq == p->hkv ? RULER(heads_of_few_tiles) : RULER(heads_of_gradients);
     return rows_of(p) <= FA_FEW_ROWS ? RULER(heads_of_few) : RULER(kv_heads);
 }
 
@@ -248,6 +262,75 @@ static uint32_t rounds_step(const fa_problem *p)
             return step_upto(of[i], RULER(rows_of_rounds));
     }
     return 0;
+}
+
+/* Of as many keys as queries: the step of the rows, and which rounds of the SMs blocks of 64 and of 128 keys of a query head make. Few: one
+ * of 128 at some lengths of the step, and so all lengths of a step are few, or none. */
+typedef struct few_tiles {
+    bool are;
+    uint32_t rows, rounds;
+} few_tiles;
+
+static int64_t blocks_of(int64_t heads, int64_t sk, int64_t keys)
+{
+    return heads * ((sk + keys - 1) / keys);
+}
+
+/* 0: one round of either; 1: two of 64 keys; 2: and two of 128; 3: three of 64 and more. */
+#define ROUNDS_TWO 2
+static uint32_t rounds_of_keys(int64_t heads, int64_t sk)
+{
+    int64_t small = blocks_of(heads, sk, 64);
+    return (small > WAVE_SMS) + (blocks_of(heads, sk, 128) > WAVE_SMS) + (small > 2 * WAVE_SMS);
+}
+
+/* The first length of a step. */
+static int64_t first_of(uint32_t step, ruler r)
+{
+    int64_t low = step ? value_of(step - 1, r) : 0, high = value_of(step, r); /* low is of the step before */
+    while (high - low > 1) {
+        int64_t middle = (low + high) / 2;
+        if (step_of(middle, r) < step)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+/* Of p, filled. */
+static few_tiles few_tiles_of(const fa_problem *p)
+{
+    few_tiles x = { .are = false };
+    if (!may_have_few_tiles(p) || p->sq != p->sk || rows_of(p) <= FA_FEW_ROWS)
+        return x;
+    ruler r = RULER(rows_of_few_tiles);
+    int64_t heads = value_of(heads_step((int64_t)p->b * p->hkv, heads_ruler(p)), heads_ruler(p));
+    heads *= group_of(group_step(p->hq / p->hkv));
+    if (heads > WAVE_SMS)
+        return x;
+    x.rows = step_of(p->sq, r);
+    x.rounds = rounds_of_keys(heads, p->sq);
+    x.are = value_of(x.rows, r) >= GRAD_QUERIES && rounds_of_keys(heads, first_of(x.rows, r)) < ROUNDS_TWO;
+    return x;
+}
+
+bool fa_problem_same_rounds(const fa_problem *in, int32_t sms)
+{
+    fa_problem p = *in;
+    fa_problem_fill_shape(&p);
+    return sms == WAVE_SMS && few_tiles_of(&p).are;
+}
+
+/* Of few tiles the length of their step that is nearest to its value and has their rounds. */
+static int32_t rows_of_few(const digits *d, int64_t heads)
+{
+    int64_t sq = value_of(d->rows - TILES, RULER(rows_of_few_tiles));
+    while (rounds_of_keys(heads, sq) < d->keys)
+        sq = (sq + 63) / 64 * 64 + 1;
+    while (rounds_of_keys(heads, sq) > d->keys)
+        sq = (sq - 1) / 64 * 64;
+    return (int32_t)sq;
 }
 
 /* Whether K of a cache is of integers that its format has no more about than a scale. */
@@ -300,6 +383,12 @@ static digits digits_of(const fa_problem *p)
     if (rounds) {
         d.rows = TILES + rounds;
         d.keys = 0;
+        d.kind = FA_BATCH_PROMPTS;
+    }
+    few_tiles few = few_tiles_of(p);
+    if (few.are) {
+        d.rows = TILES + few.rows;
+        d.keys = few.rounds;
         d.kind = FA_BATCH_PROMPTS;
     }
     return d;
@@ -385,6 +474,10 @@ static void settle_rows(fa_problem *p, const digits *d, int32_t group)
         return;
     }
     bool dense = !(p->features & FA_FEATURE_LENGTHS), before = d->kind == FA_BATCH_CHUNKS, rounds = d->kind == FA_BATCH_PROMPTS;
+    if (dense && rounds && p->op == FA_BACKWARD) {
+        p->sq = rows_of_few(d, value_of(d->heads, heads_ruler(p)) * group_of(d->group));
+        return;
+    }
     p->sq = value_in(d->rows - TILES, dense && before   ? RULER(rows_before_keys)
                                       : dense && rounds ? RULER(rows_of_rounds)
                                                         : lengths_ruler(p, false, before));
@@ -400,7 +493,7 @@ static void settle_keys(fa_problem *p, const digits *d)
     p->sk = value_in(d->keys + step_of(KEYS_LEAST, r), r);
     if (d->kind == FA_BATCH_PROMPTS) {
         p->sk = p->sq;
-    } else if (d->kind == FA_BATCH_ANY && rounds_step(p)) { /* more queries than keys */
+    } else if (d->kind == FA_BATCH_ANY && (rounds_step(p) || few_tiles_of(p).are)) { /* more queries than keys, or fewer */
         p->sk = p->sq - 1;
     } else if (d->kind != FA_BATCH_ANY && p->sk <= p->sq) {
         while (dense && keys_step(p->sq + 1, r) > d->keys) /* steps of rows are the finer ones */

@@ -35,15 +35,20 @@ bool fa_problem_splits(const fa_problem *p);
  *   tiles then, which the lengths fill or do not; half way between two is the edge;
  * - of a dense forward problem with as many keys, without a mask, in one to two rounds of tiles over an H100's SMs: eighths from 256 to
  *   8192, each up to its value;
+ * - of gradients without a mask, of as many keys and from 192 on: quarters, cut where blocks of 64 keys of the query heads begin a second
+ *   or a third round over 132 SMs, or blocks of 128 a second;
  * - of a dense forward problem with more keys: sq itself up to 16, then in eighths of octaves to 256, sixteenths to 1024 and quarters to
  *   8192, each up to its value, as tiles are: rows of one tile more would be a tile more, of a group of heads sooner;
  * - sk, likewise, from 16 on; of few rows in half octaves;
  * - the KV heads of all sequences, b * hkv: each number up to 16, then forward eighths of octaves to 128, of few rows to 512, quarters to
- *   1024, then octaves; gradients quarters from 16 on;
+ *   1024, then octaves; gradients quarters from 16 on, without a mask and groups from 32 on;
  * - of few rows over K and V of few bits whether eight divides hkv, or four, or neither does, or hkv is 1: blocks have pieces of heads;
  * - the group hq / hkv itself up to 32, then the next power of two; the window to the nearest power of two;
  * - with lengths in device memory sq, sk and heads in octaves, which the lengths cover anyway, and the kind of the batch. */
 uint32_t fa_problem_bucket(const fa_problem *p);
+
+/* Whether p is of gradients whose blocks of keys of the query heads fill few rounds of so many SMs, as many at all shapes of its bucket. */
+bool fa_problem_same_rounds(const fa_problem *p, int32_t sms);
 
 /* The problem by whose shape the config of p is chosen: p itself. With FA_FEATURE_BATCH_INVARIANT one that is the same for all batches
  * that a sequence may lie in: only the heads are p's, and of a dense batch the lengths. */

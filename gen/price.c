@@ -4,6 +4,7 @@
  * CACM 2009, taken per unit: a launch lasts at least as long as its busiest unit. What is assumed on top, to be calibrated
  * against measurement, is in the constants below and in docs/templates.md. */
 #include "price.h"
+#include "bucket.h"
 #include "error.h"
 #include "problem.h"
 #include "row_tiles.h"
@@ -379,10 +380,14 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     }
     double waves = w->gathers > 0 ? sharing : ceil(tiles_each / a->sm_count);
     /* Few heads to a tile, and tiles of few keys that just fill a round, are chosen for the rounds that they fill: at all lengths of a
-     * bucket. A round of groups is long: two and three of them count as well, and no less than the rounds of this length. */
+     * bucket, unless all of them have as many. A round of groups is long: two and three of them count as well, and no less than the rounds
+     * of this length. */
     if (!fa_step_row_tile(s) && fa_step_key_tile(s)) {
         double beside = (waves + ceil(BESIDE * tiles_each / a->sm_count) / BESIDE) / 2;
-        if (fa_step_heads_tile(s) || (waves <= 1 && p->op == FA_BACKWARD))
+        bool known = fa_problem_same_rounds(p, a->sm_count), by_head = p->hq == p->hkv || fa_step_heads_tile(s) == 1;
+        if (known)
+            waves = by_head ? waves : fmax(waves, beside);
+        else if (fa_step_heads_tile(s) || (waves <= 1 && p->op == FA_BACKWARD))
             waves = beside;
         else if (waves <= FEW_ROUNDS && p->op == FA_BACKWARD && p->hq > p->hkv)
             waves = fmax(waves, beside);

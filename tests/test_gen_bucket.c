@@ -31,6 +31,7 @@ static const char *const classes[] = {
     "bf16,d=128,features=lengths",
     "bf16,d=128,mask=causal,features=lengths+pages,page=16",
     "bf16,d=64,mask=causal,op=backward",
+    "bf16,d=96,op=backward",
     "fp16,d=64,features=no-workspace",
     "bf16,d=64,op=merge",
     "bf16,d=64,features=batch-invariant",
@@ -71,6 +72,31 @@ Test(bucket, one_shape_stands_for_it)
         cr_assert_eq(fa_problem_steps(&r, &p), 0);
         cr_assert_eq(fa_problem_splits(&r), fa_problem_splits(&p), "%s: %s", line, stands);
     }
+}
+
+/* Gradients in few tiles: what stands for a shape has as many rounds of blocks of 64 and of 128 keys, on 132 SMs. */
+Test(bucket, few_tiles_have_the_rounds_of_what_stands_for_them)
+{
+    int n = 0;
+    for (int i = 0; i < 40000; i++) {
+        char line[256];
+        fa_problem p = problem("bf16,d=96,op=backward");
+        p.b = 1 + (int32_t)draw(4), p.hkv = 1 + (int32_t)draw(32), p.hq = p.hkv * (draw(2) ? 1 : 1 + (int32_t)draw(8)),
+        p.sq = p.sk = 1 + (int32_t)draw(20000 >> draw(7));
+        fa_problem r = fa_problem_point(&p);
+        fa_problem_print(line, sizeof line, &p);
+        cr_assert_eq(fa_problem_bucket(&r), fa_problem_bucket(&p), "%s", line);
+        cr_assert_eq(fa_problem_same_rounds(&r, 132), fa_problem_same_rounds(&p, 132), "%s", line);
+        if (!fa_problem_same_rounds(&p, 132) || p.b * p.hkv > (p.hq > p.hkv ? 16 : 32)) /* KV heads that stand for others */
+            continue;
+        n++;
+        for (int32_t keys = 64; keys <= 128; keys += 64) {
+            int32_t of = (p.sk + keys - 1) / keys * p.b * p.hq, stands = (r.sk + keys - 1) / keys * r.b * r.hq;
+            int32_t rounds = (of + 131) / 132, those = (stands + 131) / 132, most = keys == 64 ? 3 : 2;
+            cr_assert_eq(rounds < most ? rounds : most, those < most ? those : most, "%s: %d keys", line, keys);
+        }
+    }
+    cr_expect_gt(n, 5000);
 }
 
 /* Few rows of few bits: what stands for a shape has pieces of heads as large as it has. */

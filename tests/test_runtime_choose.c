@@ -327,8 +327,9 @@ Test(runtime_choose, a_row_that_says_nothing_of_other_chips)
         cr_expect(out.decided && fa_config_equal(&out.row[0].config, &row->config), "%s", text);
         fa_facts_free(&facts);
         chosen(shared, &row->problem, &other, &out, &facts, text);
-        for (size_t k = 0; k < facts.n; k++)
-            cr_expect_neq(memcmp(&facts.fact[k].problem, &row->problem, sizeof row->problem), 0, "%s", text);
+        for (size_t k = 0; k < facts.n; k++) /* the other chip may have a row of its own of the problem */
+            cr_expect(strcmp(facts.fact[k].chip, row->chip) || memcmp(&facts.fact[k].problem, &row->problem, sizeof row->problem), "%s",
+                      text);
         fa_facts_free(&facts);
         rows++;
     }

@@ -31,7 +31,7 @@ static const cli_option options[] = {
       .help = "the chip that chooses, and of measurements whose file does not say it", .preset = "h100" },
     { .name = "draw", .type = &cli_text, FIELD(draw), .value = "KIND",
       .help = "in the place of files: list what is to be measured of random shapes: forward, gqa, few, unequal; few-queries, unequal-lengths: those that "
-              "peers are raced on; gradients" },
+              "peers are raced on; gradients; gradients-few: those of few tiles without a mask" },
     { .name = "problems", .type = &cli_text, FIELD(problems), .value = "FILE",
       .help = "likewise, of the problems of a file, a line each" },
     { .name = "shapes", .type = &cli_int, FIELD(shapes), .value = "N",

@@ -85,6 +85,21 @@ static fa_problem gradients(fa_random *r)
     return p;
 }
 
+/* Of these without a mask and without groups those of few tiles: some two rounds of tiles of 64 keys over 132 SMs at most. */
+static fa_problem gradients_few(fa_random *r)
+{
+    fa_problem p;
+    int64_t tiles;
+    do {
+        p = gradients(r);
+        p.mask = FA_MASK_NONE;
+        p.hkv = p.hq = fa_random_within(r, 1, 32);
+        p.sq = p.sk = length(r, 200, 8192);
+        tiles = (int64_t)p.b * p.hq * ((p.sk + 63) / 64);
+    } while (tiles < 20 || tiles > 330);
+    return p;
+}
+
 static double bytes_of(const fa_problem *p)
 {
     return 2.0 * p->b * 2 * p->d * ((double)p->hq * p->sq + (double)p->hkv * p->sk);
@@ -99,11 +114,12 @@ static const struct kind {
               { "unequal", unequal },
               { "few-queries", few_queries },
               { "unequal-lengths", unequal_lengths },
-              { "gradients", gradients } };
+              { "gradients", gradients },
+              { "gradients-few", gradients_few } };
 
 const char *fa_shapes_kinds(void)
 {
-    return "forward, gqa, few, unequal, few-queries, unequal-lengths, gradients";
+    return "forward, gqa, few, unequal, few-queries, unequal-lengths, gradients, gradients-few";
 }
 
 bool fa_shapes_draw(fa_problem *out, const char *kind, fa_random *r)
