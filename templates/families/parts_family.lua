@@ -264,8 +264,8 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     l.merge_clocks, l.part_clocks = l.merges and MERGE_CLOCKS or 90 * columns, l.merges and 100 or 28 * columns
     l.sum_clocks = l.more_rounds and l.merges and c.br * columns * 4 // SUM_BYTES_CLK or 0
     l.rounds = p.has_batch_invariant and 1 or l.more_rounds and MORE_ROUNDS or ROUNDS
-    local alike = p.has_lengths or not (edges.cuts_right(p) or edges.cuts_left(p))
-    l.rests = l.shared and alike and c.cluster == 1 and not l.fixed_parts and RESTS or nil
+    local alike = p.has_lengths or c.cluster == 1 and not (edges.cuts_right(p) or edges.cuts_left(p))
+    l.rests = l.shared and alike and not (l.near or l.fixed_parts) and RESTS or nil
     return l
   end
 

@@ -55,6 +55,12 @@ local function places(p, c)
   end
   l.rest_barriers = 2 * c.stages_k + 2 * c.stages_v + 2 + 5 + (p.has_lengths and c.stages_v or 0)
   local barriers = l.rest_barriers + (p.has_v_in_k and 0 or 2 * c.stages_v)
+  -- Where V lies in K there are two buffers at most of 64 keys, so that what S waits for is a copy: it takes box by box as they come. Boxes
+  -- of K beside V are read by S alone, are empty sooner and come first.
+  if p.has_v_in_k then
+    l.tail = l.boxes > l.boxes_v
+    l.box_barriers, barriers = barriers, barriers + c.stages_k * ((l.tail and l.boxes_v or l.boxes) - 1 + (l.tail and 1 or 0))
+  end
   if near(c) then l.near_barriers, barriers = barriers, barriers + 2 end
   -- Where blocks share keys, the first one draws tiles for both: two barriers, and the slot of a number.
   if halves(c) then l.half_barriers, l.draws_at, barriers = barriers, barriers + c.stages_k, barriers + c.stages_k + 3 end

@@ -89,9 +89,15 @@ __device__ __forceinline__ void clear_out_of_range_rows(const Params &p, u32 sme
         wait(v_landed(smem, v), v_parities, v);
         $(clear)(tile, 0, own.first, lane);
         $(clear)(tile, own.end, BC, lane);
-        complete($(l.v_in_k and "k_full(smem, v)" or "v_full(smem, v)"));
-//| if l.shared then
+//| if l.v_in_k then
+        complete(box_full(smem, v, 0));
+        if (lane == 0)
+          for (int box = 1; box < OF_V; box++) mbarrier_arrive(box_full(smem, v, box));
+//| else
+        complete(v_full(smem, v));
+//|   if l.shared then
         if (lane == 0) mbarrier_arrive(rest_full(smem, v));
+//|   end
 //| end
       }
       if (++v == STAGES_V) v = 0;
