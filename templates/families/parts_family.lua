@@ -14,8 +14,8 @@ local ROWS_SM = 2 * decode.rows_sm -- rows of parts that an SM has room for in t
 local LENGTHS_ROWS_SM, PLACES_SM = split.rows_sm - 64, 32
 local ROUNDS = 2                   -- of parts for every thread block at most, where the cost decides
 -- Where two warpgroups share rows and tiles are of nearly one length, a launch of more tiles than a round cuts those of the last one alone,
--- for so many rounds of parts at most: with lengths a warp has a lane for each way.
-local RESTS = 28
+-- for so many rounds of parts at most: with lengths a warp has a lane for each way, and seven for unlike lengths.
+local RESTS = 22
 -- Where more rounds than these fill the chip better: so many, of so many rows of parts for an SM; the fewer columns, the more. A tile's
 -- parts are then read by all SMs, so many bytes in a clock. A start takes them where they spare a part of the time.
 local MORE_ROUNDS, SPARED, FULL, PART_KEYS = 8, 0.05, 0.93, 256

@@ -76,20 +76,26 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
 }
 //|     else
 // mean: blocks of a tile. By whole warps, of which each lane tries one way: lane 0 cuts nothing, the next ROUNDS cut all tiles, for a round
-// of parts or more. Of more tiles than a round the other lanes cut those of the last one alone, for one round of parts to RESTS.
+// of parts or more. Of more tiles than a round the next RESTS cut those of the last one alone, for one round of parts to RESTS. The others
+// cut all tiles into two parts and more, which is for lengths so unlike that the longest tile would end last.
 __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_blocks, int mean) {
   constexpr int RESTS = $(l.rests);
-  static_assert(1 + ROUNDS + RESTS <= 32, "a lane for each way");
-  const int lane = (int)threadIdx.x % 32, full = tiles / thread_blocks;
-  const bool last = lane > ROUNDS && full > 0;
+  static_assert(1 + ROUNDS + RESTS < 32, "a lane for each way");
+  const int lane = (int)threadIdx.x % 32, full = tiles / thread_blocks, unlike = lane - ROUNDS - RESTS;
+  const bool last = lane > ROUNDS && unlike <= 0 && full > 0;
   const int whole = last ? full * thread_blocks : 0, cut = tiles - whole, some = max(cut, 1);
   const int rounds = last ? min(lane - ROUNDS, RESTS) : lane > ROUNDS ? 0 : lane;
-  const int n = max(min(rounds * thread_blocks / some, min(blocks / 2, thread_blocks * PART_TILES / some)), 1);
+  const int wanted = unlike > 0 ? 3 - unlike % 2 << (unlike - 1) / 2 : rounds * thread_blocks / some;  // 2, 3, 4, 6, 8, 12, 16
+  const int n = max(min(wanted, min(blocks / 2, thread_blocks * PART_TILES / some)), 1);
   // Rounds are as long as their tiles on average, and no launch is shorter than its longest. Shorter tiles of a round begin where longer
   // ones leave room: uncut, rounds are as long as tiles that are as far below the mean as the longest is above.
   const int usual = full > 0 && n == 1 ? max(2 * mean - blocks, 0) : (mean + n - 1) / n, longest = last ? blocks : (blocks + n - 1) / n;
-  const float clocks = (float)((cut * n + thread_blocks - 1) / thread_blocks) * (float)(usual * BLOCK_CLOCKS + TILE_CLOCKS) +
-                       (last ? (float)full * (float)(mean * BLOCK_CLOCKS + TILE_CLOCKS) : 0.f);
+  float clocks = (float)((cut * n + thread_blocks - 1) / thread_blocks) * (float)(usual * BLOCK_CLOCKS + TILE_CLOCKS) +
+                 (last ? (float)full * (float)(mean * BLOCK_CLOCKS + TILE_CLOCKS) : 0.f);
+  // Unlike parts fill what longer ones leave, and on average half of one is left over.
+  if (unlike > 0)
+    clocks = (float)tiles * ((float)mean * BLOCK_CLOCKS + (float)n * TILE_CLOCKS) / (float)thread_blocks +
+             .5f * (float)(longest * BLOCK_CLOCKS + TILE_CLOCKS);
   const float all = fmaxf(clocks, (float)(longest * BLOCK_CLOCKS + TILE_CLOCKS)) + (n > 1 ? (float)(MERGE_CLOCKS + n * PART_CLOCKS) : 0.f);
   // Positive numbers are ordered as their bits. The first lane of those with the least has it, but for the last five bits.
   const int best = (int)(__reduce_min_sync(~0u, (__float_as_uint(all) & ~31u) | (u32)lane) % 32);
