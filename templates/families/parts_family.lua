@@ -92,7 +92,7 @@ local function parts_of(parts, l, tiles, blocks, thread_blocks)
   if l.rests and tiles > thread_blocks then return parts_of_last(l, tiles, blocks, thread_blocks, l.rests) end
   local most = math.min(blocks // 2, thread_blocks * l.part_tiles // tiles)
   if l.walks then most = parts > 1 and blocks // 2 or math.min(blocks // 2, blocks * l.block_clocks // (2 * l.tile_clocks)) end
-  if parts > 1 then return math.max(math.min(parts, most), 1) end
+  if parts > 1 and not l.placed then return math.max(math.min(parts, most), 1) end
   local each, least = 1, (tiles + thread_blocks - 1) // thread_blocks * (blocks * l.block_clocks + l.tile_clocks)
   for rounds = 1, l.rounds do
     local n = rounds * thread_blocks // tiles
@@ -211,6 +211,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       if last_round_pays(p, c, a) then return true end
       return false, "the last round is full enough"
     end
+    if c.parts == c.named.parts.by_length then return true end
     if c.parts > 1 then return false, "a number of parts is for one shape, and a config is for many" end
     if c.parts == 0 or rounds_pay(p, c, a) then return true end
     return false, "more rounds than two fill the chip no better"
@@ -246,8 +247,9 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     -- Warps that copy Q, and of them those that share a warpgroup's rows; with lengths the second clears rows.
     if l.tma and not l.shared and not p.has_lengths then l.q_warps, l.q_warps_rows = 2, c.br == 64 and 2 or 1 end
     l.last_round = c.parts == c.named.parts.last_round or nil
+    l.placed = c.parts == c.named.parts.by_length or nil
     l.more_rounds = c.parts == c.named.parts.in_rounds or l.last_round or false
-    l.fixed_parts = c.parts > 1 and not l.last_round and c.parts or nil
+    l.fixed_parts = c.parts > 1 and not (l.last_round or l.placed) and c.parts or nil
     l.even_rows = l.more_rounds and l.tma or false
     l.part_tiles = part_tiles(p, c, columns, l.more_rounds)
     if p.has_batch_invariant then l.walks, l.nominal = true, NOMINAL end
@@ -264,6 +266,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     l.merge_clocks, l.part_clocks = l.merges and MERGE_CLOCKS or 90 * columns, l.merges and 100 or 28 * columns
     l.sum_clocks = l.more_rounds and l.merges and c.br * columns * 4 // SUM_BYTES_CLK or 0
     l.rounds = p.has_batch_invariant and 1 or l.more_rounds and MORE_ROUNDS or ROUNDS
+    l.chunk_clocks = l.placed and c.br * columns * 4 // SUM_BYTES_CLK or nil
     local alike = p.has_lengths or c.cluster == 1 and not (edges.cuts_right(p) or edges.cuts_left(p))
     l.rests = l.shared and alike and not (l.near or l.fixed_parts) and RESTS or nil
     return l

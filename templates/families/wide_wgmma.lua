@@ -36,6 +36,7 @@ local function registers_of(p, c) return c.bc // 2 + 2 * (c.bc // 4) + columns_o
 
 -- Whether the blocks of a cluster are the parts of one tile, which they add up through their shared memory.
 local NEAR = 2
+local BY_LENGTH = 7 -- of `parts`
 local function near(c) return c.combine == NEAR end
 
 -- Where what lies in shared memory.
@@ -275,8 +276,20 @@ for _, t in ipairs(made.tunables) do
     t[2] = { { 1, "second_kernel" }, { NEAR, "cluster" }, { 0, "last_warp" } }
     t[3] = "what adds up the parts of a tile: a second kernel, the blocks of a cluster, each of which has a part, " ..
       "or the last of the warps with the same rows and columns"
+  elseif t[1] == "parts" then
+    local values = {}
+    for i, value in ipairs(t[2]) do values[i] = value end
+    values[#values + 1] = { BY_LENGTH, "by_length" }
+    t[2], t[3] = values, t[3] .. "; by_length = as by_cost, or where lengths are unlike parts of one length"
   end
 end
+made.constraints[#made.constraints + 1] = { "by_length", function(p, c)
+  if c.parts ~= BY_LENGTH then return true end
+  if not p.has_lengths or p.has_batch_invariant then return false, "parts by length are of sequences with lengths, which only the device knows" end
+  if near(c) or c.cluster > 1 then return false, "blocks of a cluster have tiles of their own" end
+  if c.combine ~= 1 then return false, "parts by length are added up by a second kernel" end
+  return true
+end, upto = "combine" }
 made.constraints[#made.constraints + 1] = { "shared", function(p, c)
   if c.cluster == 1 or near(c) then return true end
   if c.cluster > 2 then return false, "two blocks at most share K and V" end
