@@ -37,6 +37,7 @@ local function registers_of(p, c) return c.bc // 2 + 2 * (c.bc // 4) + columns_o
 -- Whether the blocks of a cluster are the parts of one tile, which they add up through their shared memory.
 local NEAR = 2
 local BY_LENGTH = 7 -- of `parts`
+local BY_LENGTH_PAYS, BY_LENGTH_CLOCKS = 1.03, 1500
 local function near(c) return c.combine == NEAR end
 
 -- Where what lies in shared memory.
@@ -249,6 +250,12 @@ local work = made.work
 made.work = function(p, c, a, l)
   local steps = work(p, c, a, l)
   local first = steps[1]
+  -- Lengths are known on the device alone. Where they are unlike, parts of one length spare far more than the search for them costs: a
+  -- part of the time for so many clocks.
+  if l.placed then
+    for _, speed in ipairs({ "efficiency", "hbm_speed", "l2_speed" }) do first[speed] = (first[speed] or 1) * BY_LENGTH_PAYS end
+    first.tile_latency = first.tile_latency + BY_LENGTH_CLOCKS
+  end
   local blocks = (p.sq * (p.hq // p.hkv) + c.br - 1) // c.br * p.hkv * p.b * (first.cuts or 1)
   if first.cuts and first.cuts > 1 and blocks < a.sm_count then
     local rows = math.min(c.br, p.sq * (p.hq // p.hkv))
@@ -332,12 +339,13 @@ made.start = function(p, a)
   local list, tiles = {}, (p.sq * (p.hq // p.hkv) + 63) // 64 * p.hkv * p.b
   for _, bc in ipairs({ 64, 48, 32 }) do
     for _, stages in ipairs({ { 4, 4 }, { 2, 2 }, { 2, 1 }, { 3, 3 } }) do
-      local function add(cluster, grid, combine, held, box)
+      local function add(cluster, grid, combine, held, box, parts)
         list[#list + 1] = { br = 64, ctas = 1, feeder = 40, schedule = 0, bc = bc, box = box or BOX, stages_k = stages[1],
-          stages_v = stages[2], q_bufs = 1, q_held = held or 0, grid = grid, ahead = 0, sections = 1, cluster = cluster, rescale = 2, exp = 0, convert = 0,
-          o_path = 0, parts = 0, combine = combine }
+          stages_v = stages[2], q_bufs = 1, q_held = held or 0, grid = grid, ahead = 0, sections = 1, cluster = cluster, rescale = 2,
+          exp = 0, convert = 0, o_path = 0, parts = parts or 0, combine = combine }
       end
       add(1, "persistent", "second_kernel")
+      if p.has_lengths and not p.has_batch_invariant then add(1, "persistent", "second_kernel", 0, BOX, BY_LENGTH) end
       local one_kernel = p.has_v_in_k and tiles * 48 > a.sm_count * 34 or not (p.has_v_in_k or p.has_lengths)
       if one_kernel then add(1, "persistent", "last_warp") end
       if bc == 32 and not p.has_v_in_k then
