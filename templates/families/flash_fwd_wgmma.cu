@@ -62,7 +62,7 @@ constexpr int BOXES = $(l.boxes), BOXES_V = $(l.boxes_v);          // of a row o
 constexpr int Q_TILE = 64 * BOXES * ROW;                // of one warpgroup
 //| if l.halves then
 constexpr int HALF_TILE = BC * BOXES / 2 * ROW;  // of K or of V: the ring has STAGES_K of them
-constexpr int HALF_BARRIERS = $(l.half_barriers);  // those of boxes, but for the first of the first warpgroup's halves
+constexpr int HALF_BARRIERS = $(l.half_barriers);  // the first of those for the second warpgroup's
 //| elseif l.v_in_k then
 constexpr int K_TILE = BC * BOXES * ROW, V_TILE = K_TILE;  // V is the first boxes of K's rows
 //| else
@@ -231,8 +231,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //|   end
 //| end
 //| if l.halves then
-    if (lane < STAGES_K)
-      for (int set = 1; set < BOXES / 2 * CONSUMERS; set++) mbarrier_init(half_full(smem, set % CONSUMERS, lane, set / CONSUMERS), 1);
+    if (lane < STAGES_K) mbarrier_init(half_full(smem, 1, lane), 1);
 //| end
 //| if l.draw_barriers then
     if (lane == 0) mbarrier_init(draw_full(smem), 1), mbarrier_init(draw_empty(smem), CLUSTER - 1);

@@ -65,10 +65,7 @@ local function places(p, c)
   end
   if near(c) then l.near_barriers, barriers = barriers, barriers + 2 end
   -- Where blocks share keys, the first one draws tiles for both: two barriers, and the slot of a number.
-  if halves(c) then
-    local boxes = c.stages_k * (l.boxes // 2 * CONSUMERS - 1) -- of each warpgroup a barrier for each box of a place, but for one
-    l.half_barriers, l.draws_at, barriers = barriers, barriers + boxes, barriers + boxes + 3
-  end
+  if halves(c) then l.half_barriers, l.draws_at, barriers = barriers, barriers + c.stages_k, barriers + c.stages_k + 3 end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   l.ranges = (p.has_lengths and (edges.right(p) and 48 or 32) or 16) + 16
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 32 or 0)

@@ -28,10 +28,8 @@ __device__ __forceinline__ u32 rest_empty(u32 smem, int stage) { return barrier(
 __device__ __forceinline__ u32 q_full(u32 smem, int buffer, int wg) { return barrier(smem, 2 * (STAGES_K + STAGES_V) + buffer * WGS + wg); }
 __device__ __forceinline__ u32 q_empty(u32 smem, int buffer, int wg) { return q_full(smem, Q_BUFS + buffer, wg); }
 //| if l.halves then
-// The boxes of each warpgroup's halves of K and V, in their order: it must not wait for those that the other one reads, whose phases it would
-// not see.
-__device__ __forceinline__ u32 half_full(u32 smem, int wg, int stage, int box) {
-  const int set = box * CONSUMERS + wg;
-  return set == 0 ? k_full(smem, stage) : barrier(smem, HALF_BARRIERS + (set - 1) * STAGES_K + stage);
+// Each warpgroup's halves of K and V, in their order: it must not wait for those that the other one reads, whose phases it would not see.
+__device__ __forceinline__ u32 half_full(u32 smem, int wg, int stage) {
+  return wg == 0 ? k_full(smem, stage) : barrier(smem, HALF_BARRIERS + stage);
 }
 //| end

@@ -137,14 +137,13 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     tiles.done(smem, false);
     if (keys.loaded_hi < keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
     auto load = [&](const TensorMap &map, int half, int key, int wg) {
+      const u32 there = half_full(smem, wg, wg == 0 ? full[0].at : full[1].at);
       mbarrier_wait(k_empty(smem, ring.at), ring.parity ^ 1);
+      mbarrier_expect(there, HALF_TILE);
 #pragma unroll
-      for (int box = 0; box < BOXES / 2; box++) {
-        const u32 there = half_full(smem, wg, wg == 0 ? full[0].at : full[1].at, box);
-        mbarrier_expect(there, BC * ROW);
+      for (int box = 0; box < BOXES / 2; box++)
         load_keys(smem + SMEM_K + ring.at * HALF_TILE + box * BC * ROW, map, there, (half * (BOXES / 2) + box) * BOX, key, where.kv_head,
                   sequence.map_batch());
-      }
       ring.next();
       if (wg == 0) full[0].next();
       else full[1].next();

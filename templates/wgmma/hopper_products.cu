@@ -15,10 +15,9 @@
 //| end
 //| local function issue_scores(name, begins)
 //|   if l.v_in_k or l.halves then
-template <int FROM, int END, class There>
+template <int FROM, int END$(l.v_in_k and ", class There" or "")>
 //|   end
-//|   local more = held and ", const u32 (&q_held)[HELD * BOX / 16][4]" or ""
-//|   if l.v_in_k or l.halves then more = more .. ", There there" end
+//|   local more = l.v_in_k and ", There there" or held and ", const u32 (&q_held)[HELD * BOX / 16][4]" or ""
 __device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k$(more)) {
 //|   if l.joined then
   const u64 a = descriptor_along_row(q, GROUP), b = descriptor_along_row(k, K_GROUP);
@@ -31,7 +30,7 @@ __device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k$(more)) {
 #pragma unroll
   for (int i = $(from); i < $(to); i++) {
     const int box = i * 16 / BOX, in_box = i * 16 % BOX * 2;
-//|     if l.v_in_k or l.halves then
+//|     if l.v_in_k then
     if (in_box == 0) there(box);
 //|     end
     const u64 qa = a + (box * 64 * ROW + in_box) / 16, kb = b + (box * $(l.joined and "K_BOX" or "BC * ROW") + in_box) / 16;
@@ -56,7 +55,7 @@ __device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k$(more)) {
 }
 //| end
 //| local of = held and ", the last columns of Q from registers" or ""
-// Issues S = Q K^T$(of)$((l.v_in_k or l.halves) and ", the boxes of columns [FROM, END) of it, each when it is there" or "").
+// Issues S = Q K^T$(of)$((l.v_in_k or l.halves) and ", the boxes of columns [FROM, END) of it" or "")$(l.v_in_k and ", each when it is there" or "").
 //| issue_scores("issue_scores", true)
 //| if l.begins then
 // Issues S += Q K^T.

@@ -44,7 +44,10 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
   auto place_of_k = [&](int block, int half) { return (begin_at + (block == 0 ? 0 : 4 * block - 2) + half) % STAGES_K; };
   auto place_of_v = [&](int block) { return (begin_at + min(4 * block + 4, 4 * last + 2) + wg) % STAGES_K; };
   Ring<STAGES_K> full;  // of this warpgroup's, in the order in which it reads them
-  auto wait_box = [&](int box) { mbarrier_wait(half_full(smem, wg, full.at, box % (BOXES / 2)), full.parity); };
+  auto wait_half = [&] {
+    mbarrier_wait(half_full(smem, wg, full.at), full.parity);
+    full.next();
+  };
 //| end
   // This warp has read a buffer.
   auto release = [&](u32 empty) {
@@ -90,9 +93,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
     at = 0, last = keys.loaded_hi - keys.loaded_lo;
     // O += P V of the block at hand is under way.
     auto multiply = [&] {
-#pragma unroll
-      for (int box = 0; box < BOXES / 2; box++) wait_box(box);
-      full.next();
+      wait_half();
       wgmma_fence(o, a);
       issue_output(o, a, smem + SMEM_K + place_of_v(at) * HALF_TILE);
       wgmma_commit();
@@ -199,12 +200,12 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
           const u32 k = smem + SMEM_K + place_of_k(at + after, half) * HALF_TILE;
+          wait_half();
           wgmma_fence();
           if (half == 0)
-            issue_scores<0, BOXES / 2>(s, q_tile, k, q_held, wait_box);
+            issue_scores<0, BOXES / 2>(s, q_tile, k, q_held);
           else
-            issue_scores<BOXES / 2, BOXES>(s, q_tile, k - BOXES / 2 * BC * ROW, q_held, wait_box);
-          full.next();
+            issue_scores<BOXES / 2, BOXES>(s, q_tile, k - BOXES / 2 * BC * ROW, q_held);
           wgmma_commit();
         }
       };
