@@ -103,6 +103,7 @@ constexpr int LEFT = (COLUMNS - 2 * NO) / BOX;  // boxes of V that the first war
 constexpr int LEFT_BYTES = LEFT * BC * ROW;
 //|     if l.v_in_k then
 constexpr int OF_V = $(l.tail and "BOXES_V" or "BOXES"), OF_V_BYTES = OF_V * BC * ROW;  // boxes that S and P V have in common
+constexpr int PIECE = $(l.piece), PIECES = (OF_V + PIECE - 1) / PIECE;  // of these, boxes that come together
 //|     end
 //|     if not l.v_in_k then
 constexpr int REST_BARRIERS = $(l.rest_barriers);  // the first of those for the others
@@ -204,7 +205,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| if l.v_in_k then
     if (lane < STAGES_K) {
       mbarrier_init(rest_empty(smem, lane), $(of_rest));
-      for (int box = 1; box < OF_V; box++) mbarrier_init(box_full(smem, lane, box), 1);
+      for (int piece = 1; piece < PIECES; piece++) mbarrier_init(piece_full(smem, lane, piece), 1);
     }
 //|   if l.tail then
     if (lane < STAGES_K) mbarrier_init(tail_full(smem, lane), 1), mbarrier_init(tail_empty(smem, lane), $(of_k)$(all));

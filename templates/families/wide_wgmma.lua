@@ -36,6 +36,7 @@ local function registers_of(p, c) return c.bc // 2 + 2 * (c.bc // 4) + columns_o
 
 -- Whether the blocks of a cluster are the parts of one tile, which they add up through their shared memory.
 local NEAR = 2
+local PIECE = 2 -- boxes of K, which V lies in, that S takes at a time
 local BY_LENGTH = 7 -- of `parts`
 local BY_LENGTH_PAYS, BY_LENGTH_CLOCKS = 1.03, 1500
 local function near(c) return c.combine == NEAR end
@@ -57,11 +58,13 @@ local function places(p, c)
   end
   l.rest_barriers = 2 * c.stages_k + 2 * c.stages_v + 2 + 5 + (p.has_lengths and c.stages_v or 0)
   local barriers = l.rest_barriers + (p.has_v_in_k and 0 or 2 * c.stages_v)
-  -- Where V lies in K there are two buffers at most of 64 keys, so that what S waits for is a copy: it takes box by box as they come. Boxes
-  -- of K beside V are read by S alone, are empty sooner and come first.
+  -- Where V lies in K there are two buffers at most of 64 keys, so that what S waits for is a copy: it takes some boxes at a time as they
+  -- come. Boxes of K beside V are read by S alone, are empty sooner and come first.
   if p.has_v_in_k then
     l.tail = l.boxes > l.boxes_v
-    l.box_barriers, barriers = barriers, barriers + c.stages_k * ((l.tail and l.boxes_v or l.boxes) - 1 + (l.tail and 1 or 0))
+    l.piece = (l.boxes_v - columns_of(p, c) // c.box) % PIECE == 0 and PIECE or 1
+    local pieces = ((l.tail and l.boxes_v or l.boxes) + l.piece - 1) // l.piece
+    l.piece_barriers, barriers = barriers, barriers + c.stages_k * (pieces - 1 + (l.tail and 1 or 0))
   end
   if near(c) then l.near_barriers, barriers = barriers, barriers + 2 end
   -- Where blocks share keys, the first one draws tiles for both: two barriers, and the slot of a number.

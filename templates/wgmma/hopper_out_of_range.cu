@@ -90,9 +90,9 @@ __device__ __forceinline__ void clear_out_of_range_rows(const Params &p, u32 sme
         $(clear)(tile, 0, own.first, lane);
         $(clear)(tile, own.end, BC, lane);
 //| if l.v_in_k then
-        complete(box_full(smem, v, 0));
+        complete(piece_full(smem, v, 0));
         if (lane == 0)
-          for (int box = 1; box < OF_V; box++) mbarrier_arrive(box_full(smem, v, box));
+          for (int piece = 1; piece < PIECES; piece++) mbarrier_arrive(piece_full(smem, v, piece));
 //| else
         complete(v_full(smem, v));
 //|   if l.shared then

@@ -71,8 +71,8 @@ __device__ __forceinline__ void load_runs(u32 to, const TensorMap &map, u32 full
 }
 //|   if l.v_in_k then
 
-// The boxes [FROM, N) of the runs of a block to buffer `stage`, each to a barrier of its own; of blocks with rows that are to be cleared
-// all to one.
+// The boxes [FROM, N) of the runs of a block to buffer `stage`, each piece to a barrier of its own; of blocks with rows that are to be
+// cleared all to one.
 template <int FROM, int N>
 __device__ __forceinline__ void load_boxes(u32 smem, const TensorMap &map, int stage, bool all, const Run &run, int head, int lane) {
   const u32 to = smem + SMEM_K + stage * K_TILE;
@@ -80,8 +80,8 @@ __device__ __forceinline__ void load_boxes(u32 smem, const TensorMap &map, int s
   if (N == OF_V && !all && lane == 0) mbarrier_expect(v_landed(smem, stage), OF_V_BYTES);
 #pragma unroll
   for (int box = FROM; box < N; box++) {
-    const u32 full = all ? box_full(smem, stage, box) : v_landed(smem, stage);
-    if (all && lane == 0) mbarrier_expect(full, BC * ROW);
+    const u32 full = all ? piece_full(smem, stage, box / PIECE) : v_landed(smem, stage);
+    if (box % PIECE == 0 && all && lane == 0) mbarrier_expect(full, min(PIECE, OF_V - box) * BC * ROW);
     if (lane >= RUNS) continue;
 //|     if c.cluster > 1 and not l.near then
     if (box % CLUSTER == cluster_rank()) tma_load_for_all(to + (box * BC + lane * RUN) * ROW, map, full, box * BOX, run.token, head, run.page);

@@ -211,11 +211,11 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
           if (box == LEFT && !all) mbarrier_expect(v_landed(smem, k.at), OF_V_BYTES);  // who waits there knows that all was empty
 //|     end
 //|     if p.has_lengths then
-          const u32 full = all ? box_full(smem, k.at, box) : v_landed(smem, k.at);
-          if (all) mbarrier_expect(full, BC * ROW);
+          const u32 full = all ? piece_full(smem, k.at, box / PIECE) : v_landed(smem, k.at);
+          if (box % PIECE == 0 && all) mbarrier_expect(full, min(PIECE, OF_V - box) * BC * ROW);
 //|     else
-          const u32 full = box_full(smem, k.at, box);
-          mbarrier_expect(full, BC * ROW);
+          const u32 full = piece_full(smem, k.at, box / PIECE);
+          if (box % PIECE == 0) mbarrier_expect(full, min(PIECE, OF_V - box) * BC * ROW);
 //|     end
           load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, full, box * BOX, key, where.kv_head, sequence.$(batch_k)());
         }

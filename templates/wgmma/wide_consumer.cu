@@ -228,7 +228,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //|     if l.tail then
         issue_scores<OF_V, BOXES>(s, q_tile, keys_at, [&](int) { mbarrier_wait(tail_full(smem, own.at), own.parity); });
 //|     end
-        issue_scores<0, OF_V>(s, q_tile, keys_at, [&](int box) { mbarrier_wait(box_full(smem, own.at, box), own.parity); });
+        issue_scores<0, OF_V>(s, q_tile, keys_at, [&](int box) {
+          if (box % PIECE == 0) mbarrier_wait(piece_full(smem, own.at, box / PIECE), own.parity);
+        });
 //|   else
         mbarrier_wait(k_full(smem, own.at), own.parity);
         wgmma_fence();
