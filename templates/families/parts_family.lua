@@ -211,7 +211,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       if last_round_pays(p, c, a) then return true end
       return false, "the last round is full enough"
     end
-    if c.parts == c.named.parts.by_length then return true end
+    if c.parts == split.by_length then return true end
     if c.parts > 1 then return false, "a number of parts is for one shape, and a config is for many" end
     if c.parts == 0 or rounds_pay(p, c, a) then return true end
     return false, "more rounds than two fill the chip no better"
@@ -247,7 +247,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     -- Warps that copy Q, and of them those that share a warpgroup's rows; with lengths the second clears rows.
     if l.tma and not l.shared and not p.has_lengths then l.q_warps, l.q_warps_rows = 2, c.br == 64 and 2 or 1 end
     l.last_round = c.parts == c.named.parts.last_round or nil
-    l.placed = c.parts == c.named.parts.by_length or nil
+    l.placed = c.parts == split.by_length or nil
     l.more_rounds = c.parts == c.named.parts.in_rounds or l.last_round or false
     l.fixed_parts = c.parts > 1 and not (l.last_round or l.placed) and c.parts or nil
     l.even_rows = l.more_rounds and l.tma or false

@@ -37,7 +37,7 @@ local function registers_of(p, c) return c.bc // 2 + 2 * (c.bc // 4) + columns_o
 -- Whether the blocks of a cluster are the parts of one tile, which they add up through their shared memory.
 local NEAR = 2
 local PIECE = 2 -- boxes of K, which V lies in, that S takes at a time
-local BY_LENGTH = 7 -- of `parts`
+local BY_LENGTH = split.by_length
 local BY_LENGTH_PAYS, BY_LENGTH_CLOCKS = 1.03, 1500
 local function near(c) return c.combine == NEAR end
 
