@@ -97,15 +97,15 @@ static const mutation mutations[] = {
     { "the rest of a buffer is free too early", C, "if (wg == 1 || OVERLAP > 0) release", "if (wg == 0 || OVERLAP > 0) release", 0,
       "mla_parts" },
     { "the rest is loaded without a wait", "hopper_pages.cu", "mbarrier_wait(rest_empty(smem, k.at), k.parity ^ 1);", "", 0, "mla_pages" },
-    { "the rest is loaded without a wait, dense", "hopper_producer.cu", "mbarrier_wait(rest_empty(smem, k.at), k.parity ^ 1);", "", 0,
-      "mla_parts" },
+    { "the rest is loaded without a wait, dense", "hopper_producer.cu",
+      "if (box == LEFT) mbarrier_wait(rest_empty(smem, k.at), k.parity ^ 1);", "", 0, "mla_parts" },
     { "rows of others are not cleared", "hopper_producer.cu", "const bool all = own_rows(sequence, block).all();", "const bool all = true;",
       0, "mla_packed" },
     { "the rest of V is taken before it is there", C, "if (wg == 1 || OVERLAP > 0) mbarrier_wait(rest_full",
       "if (false) mbarrier_wait(rest_full", 0, "apart" },
     { "the rest of V is loaded too early", "hopper_producer.cu", "mbarrier_wait(rest_empty(smem, v.at), v.parity ^ 1);", "", 0, "apart" },
-    { "S goes on before the next piece of K is there", C, "mbarrier_wait(piece_full(smem, own.at, box / PIECE), own.parity);", "", 0,
-      "mla mla_parts" },
+    { "S goes on before the next piece of K is there", C,
+      "if (box % PIECE == 0) mbarrier_wait(piece_full(smem, own.at, box / PIECE), own.parity);", "", 0, "mla mla_parts" },
     { "S begins before K beside V is there", C, "mbarrier_wait(tail_full(smem, own.at), own.parity);", "", 0, "mla" },
     { "K beside V is loaded too early", "hopper_pages.cu", "mbarrier_wait(tail_empty(smem, k.at), k.parity ^ 1);", "", 0, "mla_pages" },
     { "K beside V is loaded too early, dense", "hopper_producer.cu", "mbarrier_wait(tail_empty(smem, k.at), k.parity ^ 1);", "", 0,
@@ -231,4 +231,26 @@ static const mutation of_many[] = {
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 
-const mutation_list mutation_lists[] = { { scenes, mutations, 2, 14, false }, { many, of_many, 4, 1, false }, { NULL, NULL, 0, 0, false } };
+/* Tiles of unlike lengths are cut into parts of one length, of more sequences than a warp has lanes. */
+#define BY_LENGTH                                                                                                                  \
+    "wide_wgmma:br=64,ctas=1,feeder=40,schedule=0,bc=64,box=64,stages_k=2,stages_v=2,q_bufs=1,q_held=0,grid=2,ahead=0,sections=1," \
+    "cluster=1,rescale=2,exp=0,convert=0,o_path=0,parts=7,combine=1"
+static const fa_ragged_how unlike = { .seed = 3, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_ZIPF, .quantiles = 1 };
+static const scene lengths[] = {
+    { "by_length", "bf16,d=320,dv=256,mask=none,features=lengths+v-in-k,b=36,hq=16,hkv=1", BY_LENGTH, 1, 1500, NONE, WITH(&unlike) },
+    { "by_length_tiles", "bf16,d=320,dv=256,mask=causal,features=lengths+v-in-k,b=12,hq=72,hkv=1", BY_LENGTH, 2, 900, NONE, WITH(&unlike) },
+    { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
+};
+static const mutation of_lengths[] = {
+    { "a tile's first part is all of them", "varlen_order.cu", "w.part = n / tiles;", "w.part = 0;", 0, "by_length by_length_tiles" },
+    { "parts of a tile lie where those of the first do", "varlen_order.cu", "(head * tiles + tile) * w.parts;", "0;", 0,
+      "by_length_tiles" },
+    { "tiles past the first 32 sequences have the places of those", "varlen_order.cu",
+      "sums.places += __reduce_add_sync(~0u, lanes.levels.tiles) * heads();", "{}", 0, "by_length" },
+    { "a tile that is not cut is added up", "split_merge_tiles.cu", "if (parts == 1) continue;  // O is there", "", 0, "by_length" },
+    { NULL, NULL, NULL, NULL, 0, NULL },
+};
+
+const mutation_list mutation_lists[] = {
+    { scenes, mutations, 2, 14, false }, { many, of_many, 4, 1, false }, { lengths, of_lengths, 32, 2, false }, { NULL, NULL, 0, 0, false }
+};
