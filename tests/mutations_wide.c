@@ -238,7 +238,8 @@ static const mutation of_many[] = {
 static const fa_ragged_how unlike = { .seed = 3, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_ZIPF, .quantiles = 1 };
 static const scene lengths[] = {
     { "by_length", "bf16,d=320,dv=256,mask=none,features=lengths+v-in-k,b=36,hq=16,hkv=1", BY_LENGTH, 1, 1500, NONE, WITH(&unlike) },
-    { "by_length_tiles", "bf16,d=320,dv=256,mask=causal,features=lengths+v-in-k,b=12,hq=72,hkv=1", BY_LENGTH, 2, 2400, NONE, WITH(&unlike) },
+    { "by_length_tiles", "bf16,d=320,dv=256,mask=causal,features=lengths+v-in-k,b=12,hq=72,hkv=1", BY_LENGTH, 2, 2400, NONE,
+      WITH(&unlike) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 static const mutation of_lengths[] = {

@@ -142,7 +142,11 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|     local row = l.pieces and "where.row | where.warpgroups" or "where.row"
       store_shared(to, make_uint4($(row), where.kv_head, where.head, (u32)where.batch));
 //|     if l.parts then
-      store_shared(to + $(l.ranges - 16), make_uint4(where.number, where.part, where.parts, $(l.placed and "where.place" or "0")));
+//|       if l.placed then
+      store_shared(to + $(l.ranges - 16), make_uint4(where.number, where.part, where.parts, where.place));
+//|       else
+      store_shared(to + $(l.ranges - 16), make_uint4(where.number, where.part, where.parts, 0));
+//|       end
 //|     end
 //|   end
 //|   local function publish_sequence()

@@ -182,11 +182,15 @@ __device__ __forceinline__ $(kind) parts_of_launch(const Params &p, int tiles, i
 //|   end
 //|   if l.merges then
 // Where a tile is$(l.shared and ", and its rows" or ""), for the second step: its number says nothing without the search.
-//|     local at, open, told = "where.number", "where.parts > 1", l.shared and "rows" or "0"
-//|     if l.placed then at, open, told = "where.place", "where.place >= 0", "where.number << 20 | where.parts << 8 | min(rows, BR)" end
 __device__ __forceinline__ void leave_place(const Params &p, const Tile &where$(l.shared and ", int rows" or "")) {
-  if (where.row >= 0 && $(open) && where.part == 0)
-    ((int4 *)p.tiles_open)[1 + $(at)] = make_int4((int)where.batch, where.kv_head, where.row, $(told));
+//|     if not l.placed then
+  if (where.row >= 0 && where.parts > 1 && where.part == 0)
+    ((int4 *)p.tiles_open)[1 + where.number] = make_int4((int)where.batch, where.kv_head, where.row, $(l.shared and "rows" or "0"));
+//|     else
+  if (where.row >= 0 && where.place >= 0 && where.part == 0)
+    ((int4 *)p.tiles_open)[1 + where.place] =
+        make_int4((int)where.batch, where.kv_head, where.row, where.number << 20 | where.parts << 8 | min(rows, BR));
+//|     end
 }
 //|   end
 
