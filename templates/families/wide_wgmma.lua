@@ -36,9 +36,11 @@ local function registers_of(p, c) return c.bc // 2 + 2 * (c.bc // 4) + columns_o
 
 -- Whether the blocks of a cluster are the parts of one tile, which they add up through their shared memory.
 local NEAR = 2
-local PIECE = 2 -- boxes of K, which V lies in, that S takes at a time
+local PIECE = 4 -- boxes of K, which V lies in, that S takes at a time
 local BY_LENGTH = split.by_length
-local BY_LENGTH_PAYS, BY_LENGTH_CLOCKS = 1.03, 1500
+-- Parts by length: what they are expected to spare where lengths are unlike, as a part of the time; clocks that they cost where these are
+-- not, 2 to 8 us as raced on an H200; and of so many thread blocks to a tile at most, as fewer tiles are cut into many parts anyway.
+local BY_LENGTH_PAYS, BY_LENGTH_CLOCKS, BY_LENGTH_BLOCKS = 1.05, 8000, 3
 local function near(c) return c.combine == NEAR end
 
 -- Where what lies in shared memory.
@@ -250,8 +252,6 @@ local work = made.work
 made.work = function(p, c, a, l)
   local steps = work(p, c, a, l)
   local first = steps[1]
-  -- Lengths are known on the device alone. Where they are unlike, parts of one length spare far more than the search for them costs: a
-  -- part of the time for so many clocks.
   if l.placed then
     for _, speed in ipairs({ "efficiency", "hbm_speed", "l2_speed" }) do first[speed] = (first[speed] or 1) * BY_LENGTH_PAYS end
     first.tile_latency = first.tile_latency + BY_LENGTH_CLOCKS
@@ -300,6 +300,7 @@ end, upto = "combine" }
 made.constraints[#made.constraints + 1] = { "shared", function(p, c)
   if c.cluster == 1 or near(c) then return true end
   if c.cluster > 2 then return false, "two blocks at most share K and V" end
+  if c.combine == 0 then return false, "warps of both blocks would count as one: a second kernel adds up parts" end
   if p.sq > 0 and p.sq * (p.hq // p.hkv) <= c.br then return false, "one block has all rows of a head" end
   if p.has_pages or c.bc // c.cluster % 8 == 0 then return true end
   return false, "half of " .. c.bc .. " keys is no multiple of 8"
@@ -337,6 +338,7 @@ end, upto = "q_held", about = "registers" }
 -- 32 columns won nothing: a tuner finds them, and a config can name them.
 made.start = function(p, a)
   local list, tiles = {}, (p.sq * (p.hq // p.hkv) + 63) // 64 * p.hkv * p.b
+  local by_length = p.has_lengths and not p.has_batch_invariant and tiles * BY_LENGTH_BLOCKS > a.sm_count
   for _, bc in ipairs({ 64, 48, 32 }) do
     for _, stages in ipairs({ { 4, 4 }, { 2, 2 }, { 2, 1 }, { 3, 3 } }) do
       local function add(cluster, grid, combine, held, box, parts)
@@ -345,7 +347,7 @@ made.start = function(p, a)
           exp = 0, convert = 0, o_path = 0, parts = parts or 0, combine = combine }
       end
       add(1, "persistent", "second_kernel")
-      if p.has_lengths and not p.has_batch_invariant then add(1, "persistent", "second_kernel", 0, BOX, BY_LENGTH) end
+      if by_length then add(1, "persistent", "second_kernel", 0, BOX, BY_LENGTH) end
       local one_kernel = p.has_v_in_k and tiles * 48 > a.sm_count * 34 or not (p.has_v_in_k or p.has_lengths)
       if one_kernel then add(1, "persistent", "last_warp") end
       if bc == 32 and not p.has_v_in_k then

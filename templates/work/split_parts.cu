@@ -85,12 +85,14 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
 }
 //|     else
 // mean: blocks of a tile. By whole warps, of which each lane tries one way: lane 0 cuts nothing, the next ROUNDS cut all tiles, for a round
-// of parts or more. Of more tiles than a round the next RESTS cut those of the last one alone, for one round of parts to RESTS. The others
-// cut all tiles into two parts and more, which is for lengths so unlike that the longest tile would end last.
+// of parts or more. Of more tiles than a round the next RESTS cut those of the last one alone, for one round of parts to RESTS.
+//|       if l.merges then
+// The others cut all tiles into two parts and more, which is for lengths so unlike that the longest tile would end last.
+//|       end
 __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_blocks, int mean) {
   constexpr int RESTS = $(l.rests);
   static_assert(1 + ROUNDS + RESTS < 32, "a lane for each way");
-  const int lane = (int)threadIdx.x % 32, full = tiles / thread_blocks, unlike = lane - ROUNDS - RESTS;
+  const int lane = (int)threadIdx.x % 32, full = tiles / thread_blocks, unlike = $(l.merges and "lane - ROUNDS - RESTS" or "0");
   const bool last = lane > ROUNDS && unlike <= 0 && full > 0;
   const int whole = last ? full * thread_blocks : 0, cut = tiles - whole, some = max(cut, 1);
   const int rounds = last ? min(lane - ROUNDS, RESTS) : lane > ROUNDS ? 0 : lane;
