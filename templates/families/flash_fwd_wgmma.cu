@@ -102,8 +102,7 @@ constexpr int COLUMNS = BOXES_V * BOX, COLS = COLUMNS;  // of O: a warpgroup has
 constexpr int LEFT = (COLUMNS - 2 * NO) / BOX;  // boxes of V that the first warpgroup alone multiplies by
 constexpr int LEFT_BYTES = LEFT * BC * ROW;
 //|     if l.v_in_k then
-constexpr int OF_V = $(l.tail and "BOXES_V" or "BOXES"), OF_V_BYTES = OF_V * BC * ROW;  // boxes that S and P V have in common
-constexpr int PIECE = $(l.piece), PIECES = (OF_V + PIECE - 1) / PIECE;  // of these, boxes that come together
+constexpr int OF_V = $(l.tail_barriers and "BOXES_V" or "BOXES"), OF_V_BYTES = OF_V * BC * ROW;  // boxes that S and P V have in common
 //|     end
 //|     if not l.v_in_k then
 constexpr int REST_BARRIERS = $(l.rest_barriers);  // the first of those for the others
@@ -203,11 +202,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| local of_rest = sharing and "(LEFT * CONSUMERS == BOXES_V ? 4 : 8) * CLUSTER" or "LEFT * CONSUMERS == BOXES_V ? 4 : 8"
     if (lane < STAGES_K) mbarrier_init(k_full(smem, lane), 1), mbarrier_init(k_empty(smem, lane), $(of_k)$(all));
 //| if l.v_in_k then
-    if (lane < STAGES_K) {
-      mbarrier_init(rest_empty(smem, lane), $(of_rest));
-      for (int piece = 1; piece < PIECES; piece++) mbarrier_init(piece_full(smem, lane, piece), 1);
-    }
-//|   if l.tail then
+    if (lane < STAGES_K)
+      mbarrier_init(rest_full(smem, lane), 1), mbarrier_init(rest_empty(smem, lane), $(of_rest));
+//|   if l.tail_barriers then
     if (lane < STAGES_K) mbarrier_init(tail_full(smem, lane), 1), mbarrier_init(tail_empty(smem, lane), $(of_k)$(all));
 //|   end
 //| else

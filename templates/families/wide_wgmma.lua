@@ -36,7 +36,6 @@ local function registers_of(p, c) return c.bc // 2 + 2 * (c.bc // 4) + columns_o
 
 -- Whether the blocks of a cluster are the parts of one tile, which they add up through their shared memory.
 local NEAR = 2
-local PIECE = 4 -- boxes of K, which V lies in, that S takes at a time
 local BY_LENGTH = split.by_length
 -- Parts by length: what they are expected to spare where lengths are unlike, as a part of the time; clocks that they cost where these are
 -- not, 2 to 8 us as raced on an H200; and of so many thread blocks to a tile at most, as fewer tiles are cut into many parts anyway.
@@ -60,14 +59,8 @@ local function places(p, c)
   end
   l.rest_barriers = 2 * c.stages_k + 2 * c.stages_v + 2 + 5 + (p.has_lengths and c.stages_v or 0)
   local barriers = l.rest_barriers + (p.has_v_in_k and 0 or 2 * c.stages_v)
-  -- Where V lies in K there are two buffers at most of 64 keys, so that what S waits for is a copy: it takes some boxes at a time as they
-  -- come. Boxes of K beside V are read by S alone, are empty sooner and come first.
-  if p.has_v_in_k then
-    l.tail = l.boxes > l.boxes_v
-    l.piece = (l.boxes_v - columns_of(p, c) // c.box) % PIECE == 0 and PIECE or 1
-    local pieces = ((l.tail and l.boxes_v or l.boxes) + l.piece - 1) // l.piece
-    l.piece_barriers, barriers = barriers, barriers + c.stages_k * (pieces - 1 + (l.tail and 1 or 0))
-  end
+  -- Columns of K beside V are read by S alone: of whole boxes of them a buffer's part is empty sooner, and they come first.
+  if p.has_v_in_k and l.boxes > l.boxes_v then l.tail_barriers, barriers = barriers, barriers + 2 * c.stages_k end
   if near(c) then l.near_barriers, barriers = barriers, barriers + 2 end
   -- Where blocks share keys, the first one draws tiles for both: two barriers, and the slot of a number.
   if halves(c) then l.half_barriers, l.draws_at, barriers = barriers, barriers + c.stages_k, barriers + c.stages_k + 3 end

@@ -89,15 +89,9 @@ __device__ __forceinline__ void clear_out_of_range_rows(const Params &p, u32 sme
         wait(v_landed(smem, v), v_parities, v);
         $(clear)(tile, 0, own.first, lane);
         $(clear)(tile, own.end, BC, lane);
-//| if l.v_in_k then
-        complete(piece_full(smem, v, 0));
-        if (lane == 0)
-          for (int piece = 1; piece < PIECES; piece++) mbarrier_arrive(piece_full(smem, v, piece));
-//| else
-        complete(v_full(smem, v));
-//|   if l.shared then
+        complete($(l.v_in_k and "k_full(smem, v)" or "v_full(smem, v)"));
+//| if l.shared then
         if (lane == 0) mbarrier_arrive(rest_full(smem, v));
-//|   end
 //| end
       }
       if (++v == STAGES_V) v = 0;

@@ -1,4 +1,4 @@
-//| needs "c.cluster l.eight? l.joined l.joined_k l.joined_v l.near? l.run l.shared? l.tail? l.v_in_k?"
+//| needs "c.cluster l.eight? l.joined l.joined_k l.joined_v l.near? l.run l.shared? l.tail_barriers? l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- K and V in pages: a warp loads them, a lane for each run of keys ----
 constexpr int RUN = $(l.run);  // keys of a block that certainly lie in one page, and rows of a box
@@ -69,36 +69,15 @@ __device__ __forceinline__ void load_runs(u32 to, const TensorMap &map, u32 full
     for (int box = $(l.shared and "FROM" or "0"); box < N; box++) tma_load(to + (box * BC + lane * RUN) * ROW, map, full, box * BOX, run.token, head, run.page);
 //| end
 }
-//|   if l.v_in_k then
-
-// The boxes [FROM, N) of the runs of a block to buffer `stage`, each piece to a barrier of its own; of blocks with rows that are to be
-// cleared all to one.
-template <int FROM, int N>
-__device__ __forceinline__ void load_boxes(u32 smem, const TensorMap &map, int stage, bool all, const Run &run, int head, int lane) {
-  const u32 to = smem + SMEM_K + stage * K_TILE;
-  // The last of them: who waits there knows then that all of the buffer was empty.
-  if (N == OF_V && !all && lane == 0) mbarrier_expect(v_landed(smem, stage), OF_V_BYTES);
-#pragma unroll
-  for (int box = FROM; box < N; box++) {
-    const u32 full = all ? piece_full(smem, stage, box / PIECE) : v_landed(smem, stage);
-    if (box % PIECE == 0 && all && lane == 0) mbarrier_expect(full, min(PIECE, OF_V - box) * BC * ROW);
-    if (lane >= RUNS) continue;
-//|     if c.cluster > 1 and not l.near then
-    if (box % CLUSTER == cluster_rank()) tma_load_for_all(to + (box * BC + lane * RUN) * ROW, map, full, box * BOX, run.token, head, run.page);
-//|     else
-    tma_load(to + (box * BC + lane * RUN) * ROW, map, full, box * BOX, run.token, head, run.page);
-//|     end
-  }
-}
-//|   end
 //| end
 
 //| local function load_k()
 //|   if l.v_in_k then
         const bool all = own_rows(sequence, block).all();
-        load_boxes<0, LEFT>(smem, k_map, k.at, all, k_run, where.kv_head, lane);
+        const u32 left = all ? k_full(smem, k.at) : v_landed(smem, k.at), rest = all ? rest_full(smem, k.at) : v_landed(smem, k.at);
+        load_runs<0, LEFT>(smem + SMEM_K + k.at * K_TILE, k_map, left, all ? LEFT_BYTES : 0, k_run, where.kv_head, lane);
         mbarrier_wait(rest_empty(smem, k.at), k.parity ^ 1);
-        load_boxes<LEFT, OF_V>(smem, k_map, k.at, all, k_run, where.kv_head, lane);
+        load_runs<LEFT, OF_V>(smem + SMEM_K + k.at * K_TILE, k_map, rest, OF_V_BYTES - (all ? LEFT_BYTES : 0), k_run, where.kv_head, lane);
 //|   elseif l.joined_k then
         load_joined<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, p, k_run, where.kv_head, p.k_sh, lane);
 //|   else
@@ -187,7 +166,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
         next = runs.look_up();
       }
       if (block >= keys.loaded_lo) {
-//|   if l.tail then
+//|   if l.tail_barriers then
         mbarrier_wait(tail_empty(smem, k.at), k.parity ^ 1);
         load_runs<OF_V, BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, tail_full(smem, k.at), K_TILE - OF_V_BYTES, k_run, where.kv_head, lane);
 //|   end

@@ -1,4 +1,4 @@
-//| needs "c.bc c.box l.begins? l.halves? l.joined? l.o_regs l.pingpong l.q_held? l.tail? l.v_in_k?"
+//| needs "c.bc c.box l.begins? l.halves? l.joined? l.o_regs l.pingpong l.q_held? l.tail_barriers? l.v_in_k?"
 // ---- the two products of a warpgroup: S = Q K^T and O += P V, and their ping-pong ----
 //| local asm = include("machine/asm_operands.lua")
 //| -- One statement for all products of a sum where the machine code stays the same; elsewhere it was not raced.
@@ -15,10 +15,9 @@
 //| end
 //| local function issue_scores(name, begins)
 //|   if l.v_in_k or l.halves then
-template <int FROM, int END$(l.v_in_k and ", class There" or "")>
+template <int FROM, int END>
 //|   end
-//|   local more = l.v_in_k and ", There there" or held and ", const u32 (&q_held)[HELD * BOX / 16][4]" or ""
-__device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k$(more)) {
+__device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k$(held and ", const u32 (&q_held)[HELD * BOX / 16][4]" or "")) {
 //|   if l.joined then
   const u64 a = descriptor_along_row(q, GROUP), b = descriptor_along_row(k, K_GROUP);
 //|   else
@@ -30,11 +29,8 @@ __device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k$(more)) {
 #pragma unroll
   for (int i = $(from); i < $(to); i++) {
     const int box = i * 16 / BOX, in_box = i * 16 % BOX * 2;
-//|     if l.v_in_k then
-    if (in_box == 0) there(box);
-//|     end
     const u64 qa = a + (box * 64 * ROW + in_box) / 16, kb = b + (box * $(l.joined and "K_BOX" or "BC * ROW") + in_box) / 16;
-    if (i == $(l.tail and "BOXES_V * (BOX / 16)" or "0"))
+    if (i == $(l.tail_barriers and "BOXES_V * (BOX / 16)" or "0"))
       $(begins and "wgmma_scores_first" or "wgmma_scores")(s, qa, kb);
 //|     if held then
     else if (box >= BOXES - HELD)
@@ -55,7 +51,7 @@ __device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k$(more)) {
 }
 //| end
 //| local of = held and ", the last columns of Q from registers" or ""
-// Issues S = Q K^T$(of)$((l.v_in_k or l.halves) and ", the boxes of columns [FROM, END) of it" or "")$(l.v_in_k and ", each when it is there" or "").
+// Issues S = Q K^T$(of)$((l.v_in_k or l.halves) and ", the boxes of columns [FROM, END) of it" or "").
 //| issue_scores("issue_scores", true)
 //| if l.begins then
 // Issues S += Q K^T.

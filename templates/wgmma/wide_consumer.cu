@@ -1,4 +1,4 @@
-//| needs "c.cluster l.counts l.halves? l.near? l.q_held l.tail? l.v_in_k? l.joined?"
+//| needs "c.cluster l.counts l.halves? l.near? l.q_held l.tail_barriers? l.v_in_k? l.joined?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- two consumer warpgroups that share 64 rows of Q: each has half of O's columns, and makes P of every second block of keys ----
 // The blocks of a tile go from right to left. Who owns a block computes S and, with the maxima that the owner of the block before has left,
@@ -222,24 +222,28 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       auto begin = [&](int after) {
         Ring<STAGES_K> own = k;
         for (int i = 0; i < after; i++) own.next();
-//|   if l.v_in_k then
-        const u32 keys_at = smem + SMEM_K + own.at * K_TILE;
+//|   if l.tail_barriers then
+        mbarrier_wait(tail_full(smem, own.at), own.parity);
         wgmma_fence();
-//|     if l.tail then
-        issue_scores<OF_V, BOXES>(s, q_tile, keys_at, [&](int) { mbarrier_wait(tail_full(smem, own.at), own.parity); });
-//|     end
-        issue_scores<0, OF_V>(s, q_tile, keys_at, [&](int box) {
-          if (box % PIECE == 0) mbarrier_wait(piece_full(smem, own.at, box / PIECE), own.parity);
-        });
+        issue_scores<OF_V, BOXES>(s, q_tile, smem + SMEM_K + own.at * K_TILE);
+        mbarrier_wait(k_full(smem, own.at), own.parity);
 //|   else
         mbarrier_wait(k_full(smem, own.at), own.parity);
         wgmma_fence();
+//|   end
+//|   if l.v_in_k then
+        issue_scores<0, LEFT>(s, q_tile, smem + SMEM_K + own.at * K_TILE);
+        mbarrier_wait(rest_full(smem, own.at), own.parity);
+        issue_scores<LEFT, OF_V>(s, q_tile, smem + SMEM_K + own.at * K_TILE);
+//|   else
         issue_scores(s, q_tile, smem + SMEM_K + own.at * K_TILE$(l.q_held > 0 and ", q_held" or ""));
 //|   end
         wgmma_commit();
       };
-//|   if l.tail or not l.v_in_k then
-      // $(l.v_in_k and "Its boxes beside V are" or "It is") read.
+//|   if l.tail_barriers or not l.v_in_k then
+//|     if l.tail_barriers then
+      // Its boxes beside V are read.
+//|     end
       auto release_k = [&](int after) {
         Ring<STAGES_K> own = k;
         for (int i = 0; i < after; i++) own.next();
@@ -255,7 +259,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         end_scores(1, Count<1>());
 //| else
         wgmma_wait<1>(s);
-//|   if l.tail or not l.v_in_k then
+//|   if l.tail_barriers or not l.v_in_k then
         release_k(1);
 //|   end
 //| end
@@ -275,7 +279,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         if (block > keys.loaded_lo) named_arrive(FIRST_SCORED, 128 * CONSUMERS);
 //| else
         wgmma_wait<0>(s);
-//|   if l.tail or not l.v_in_k then
+//|   if l.tail_barriers or not l.v_in_k then
         release_k(0);
 //|   end
 //| end
@@ -305,7 +309,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
             block -= 2;
             begin(0);
             wgmma_wait<0>(s);
-//|   if l.tail then
+//|   if l.tail_barriers then
             release_k(0);
 //|   end
             mask(block);
