@@ -7,12 +7,18 @@ gains are <O, right> / <right, right> for V of mean 1: sums that lose what many 
 
     python3 bench/fp8.py -o fp8.json
     python3 bench/fp8.py --d 128 --n 16384 --seconds 20
+    python3 bench/fp8.py --n 16384 --gains none --sustained 1
+
+In turns all contenders have the clock of their mixture, which the chip's power limits. Sustained, each runs alone before it is timed, as one
+of a model's many layers does, and has the clock that its own power leaves it.
 """
 import argparse
 import json
 import os
 import statistics
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
@@ -32,6 +38,8 @@ def parse(argv=None):
     p.add_argument("--config", action="append", default=[],
                    help="of that table also these configs of fp8_wgmma for d = 128; repeat for more")
     p.add_argument("--seconds", type=float, default=1.0, help="of each case's times (default 1)")
+    p.add_argument("--sustained", type=float, default=0.0, metavar="SECONDS",
+                   help="also each contender alone for twice as long, and its rate in the second half")
     p.add_argument("-o", "--output", help="a JSON file")
     return p.parse_args(argv)
 
@@ -137,6 +145,35 @@ def times(calls, seconds):
     return {name: statistics.median(x) for name, x in taken.items()}
 
 
+def alone(call, seconds):
+    """Microseconds of a call among others of its kind, after as many of them as take so many seconds."""
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    for _ in range(2):  # the first half is not counted
+        calls, until = 0, time.monotonic() + seconds
+        begin.record()
+        while time.monotonic() < until:
+            for _ in range(8):
+                call()
+            calls += 8
+            if calls % 64 == 0:  # no more of them are queued than end soon
+                torch.cuda.current_stream().synchronize()
+        end.record()
+        end.synchronize()
+    return begin.elapsed_time(end) * 1e3 / calls
+
+
+def prepare(options):
+    """Compiles what the table launches, side by side."""
+    def one(job):
+        d, n, mask, dtype = job
+        b, h = max(1, options.tokens // n), options.heads
+        fagen.prepare(fagen.Problem(dtype, d, d, causal=mask == "causal", out_dtype="bfloat16", b=b, hq=h, hkv=h, sq=n, sk=n))
+    jobs = [(int(d), int(n), mask, dtype) for d in options.d.split(",") for n in options.n.split(",") for mask in options.masks.split(",")
+            for dtype in ("float8_e4m3fn", "bfloat16")]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(one, jobs))
+
+
 def main(argv=None):
     options, rows = parse(argv), []
     try:
@@ -145,6 +182,7 @@ def main(argv=None):
         cudnn = None
         print(f"cudnn e4m3 is not there: {e}", file=sys.stderr)
     print(torch.cuda.get_device_name())
+    prepare(options)
     for d in map(int, options.d.split(",")):
         for n in map(int, options.n.split(",")):
             for mask in options.masks.split(","):
@@ -160,10 +198,15 @@ def main(argv=None):
                 work = 4 * b * options.heads * n * n * d / (2 if causal else 1)
                 for name, us in times({name: call for name, call, _, _ in found}, options.seconds).items():
                     row["runs"][name].update(us=us, tflops=work / us / 1e6)
+                for name, call, _, _ in found if options.sustained else []:
+                    row["runs"][name]["sustained_tflops"] = work / alone(call, options.sustained) / 1e6
                 rows.append(row)
                 told = [f"{name} {x['us']:9.1f} us {x['tflops']:6.1f} TFLOP/s, error {x['rms_error']:.4f}"
                         for name, x in row["runs"].items()]
                 print(f"d {d:3} n {n:6} {mask:6} " + "  ".join(told), flush=True)
+                if options.sustained:
+                    told = [f"{name} {x['sustained_tflops']:6.1f}" for name, x in row["runs"].items()]
+                    print("      sustained, TFLOP/s: " + "  ".join(told), flush=True)
                 del found
     for keys in [] if options.gains == "none" else map(int, options.gains.split(",")):
         q, k, v = tensors(1, keys, 2, 128, 1, 2)

@@ -60,6 +60,7 @@ def wide():
     ways = [dict(bc=64, stages=2, grid="persistent", cluster=1, parts="by_cost", combine=how) for how in ("last_warp", "second_kernel")]
     ways += [dict(ways[0], bc=32, stages=4, parts=n) for n in (3, 8)] + [dict(ways[1], parts=16), dict(ways[0], grid="static")]
     ways += [dict(ways[0], grid="static", cluster=n, combine="cluster") for n in (2, 4)]
+    ways.append(dict(ways[1], parts="by_length"))
     for i, way in enumerate(ways):
         lengths = f"-n {1 + i % 2},{3 + i % 3} --sk {700 + 97 * i}"
         for mask, heads, b in (("none", 128, 2), ("causal", 16, 5), ("none", 40, 3)):

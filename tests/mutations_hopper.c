@@ -153,7 +153,7 @@ const mutation hopper_mutations[] = {
     { "V: bytes not announced", E, "mbarrier_expect($(v_full), V_TILE);", "mbarrier_arrive(v_full(smem, v.at));", 1, "one" },
     { "Q: bytes of one box only", E, "mbarrier_expect($(q_full), Q_TILE);", "mbarrier_expect(q_full(smem, q.at, wg), 64 * ROW);", 0,
       "boxes" },
-    { "K into the first buffer", E, "SMEM_K + k.at * K_TILE + box * BC * ROW, k_map", "SMEM_K + box * BC * ROW, k_map", 1, "one" },
+    { "K into the first buffer", E, "SMEM_K + k.at * K_TILE + box * BC * ROW, k_map", "SMEM_K + box * BC * ROW, k_map", 2, "one" },
     { "boxes of V on top of each other", E, "SMEM_V + v.at * V_TILE + box * BC * ROW, v_map", "SMEM_V + v.at * V_TILE, v_map", 1, "boxes" },
     { "boxes of Q by the height of K's", E, "Q_TILE + box * 64 * ROW, q_map", "Q_TILE + box * BC * ROW, q_map", 0, "boxes" },
     { "all boxes of K from the first column", E, "k_full(smem, k.at), box * BOX, key,", "k_full(smem, k.at), 0, key,", 0, "boxes" },

@@ -105,7 +105,12 @@ static const mutation mutations[] = {
       "if (false) mbarrier_wait(rest_full", 0, "apart" },
     { "the rest of V is loaded too early", "hopper_producer.cu", "mbarrier_wait(rest_empty(smem, v.at), v.parity ^ 1);", "", 0, "apart" },
     { "S goes on before the rest of K is there", C, "mbarrier_wait(rest_full(smem, own.at), own.parity);", "", 0, "mla mla_parts" },
-    { "S begins anew with the rest of K", "hopper_products.cu", "if (i == 0)", "if (i == FROM * (BOX / 16))", 0, "mla" },
+    { "S begins before K beside V is there", C, "mbarrier_wait(tail_full(smem, own.at), own.parity);", "", 0, "mla" },
+    { "K beside V is loaded too early", "hopper_pages.cu", "mbarrier_wait(tail_empty(smem, k.at), k.parity ^ 1);", "", 0, "mla_pages" },
+    { "K beside V is loaded too early, dense", "hopper_producer.cu", "mbarrier_wait(tail_empty(smem, k.at), k.parity ^ 1);", "", 0,
+      "mla_parts" },
+    { "S begins anew with K that V lies in", "hopper_products.cu", "if (i == $(l.tail_barriers and \"BOXES_V * (BOX / 16)\" or \"0\"))",
+      "if (i == FROM * (BOX / 16))", 0, "mla" },
     { "P of the other's block is passed over", C,
       "            take();\n            multiply();\n            wgmma_wait<0>(o);\n            next_block();\n            block -= 2;",
       "            take();\n            next_block();\n            block -= 2;", 0, "mla" },
@@ -141,8 +146,8 @@ static const mutation mutations[] = {
     { "Q is copied over what a warp still reads, halves", C, "named_wait(ALL_SCORED, 128 * CONSUMERS);", "", 0, "halves_few" },
     { "blocks that parts do not share evenly are left out", "ranges.cu", " + left * (where.part + 1) / parts) - 1", ") - 1", 0,
       "mla_parts" },
-    { "sequences past the first 32 are those again", "varlen_order.cu", "gather(__shfl_sync(~0u, lanes.number, 31) + 1)",
-      "gather(__shfl_sync(~0u, lanes.number, 31) - 31)", 0, "mla_many" },
+    { "sequences past the first 32 are those again", "varlen_order.cu", "gather(__shfl_sync(~0u, lanes.number, 31) + 1$(",
+      "gather(__shfl_sync(~0u, lanes.number, 31) - 31$(", 0, "mla_many" },
     { "parts of the last tiles begin with the first tile", "varlen_order.cu", "index = sums.whole + w.number;", "index = w.number;", 0,
       "mla_rest" },
     { "the second step adds up tiles that are not cut", "split_parts.cu", "parts.each, tiles - parts.whole", "parts.each, tiles", 0,
@@ -225,4 +230,27 @@ static const mutation of_many[] = {
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 
-const mutation_list mutation_lists[] = { { scenes, mutations, 2, 14, false }, { many, of_many, 4, 1, false }, { NULL, NULL, 0, 0, false } };
+/* Tiles of unlike lengths are cut into parts of one length, of more sequences than a warp has lanes. */
+#define BY_LENGTH                                                                                                                  \
+    "wide_wgmma:br=64,ctas=1,feeder=40,schedule=0,bc=64,box=64,stages_k=2,stages_v=2,q_bufs=1,q_held=0,grid=2,ahead=0,sections=1," \
+    "cluster=1,rescale=2,exp=0,convert=0,o_path=0,parts=7,combine=1"
+static const fa_ragged_how unlike = { .seed = 3, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_ZIPF, .quantiles = 1 };
+static const scene lengths[] = {
+    { "by_length", "bf16,d=320,dv=256,mask=none,features=lengths+v-in-k,b=36,hq=16,hkv=1", BY_LENGTH, 1, 1500, NONE, WITH(&unlike) },
+    { "by_length_tiles", "bf16,d=320,dv=256,mask=causal,features=lengths+v-in-k,b=12,hq=72,hkv=1", BY_LENGTH, 2, 2400, NONE,
+      WITH(&unlike) },
+    { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
+};
+static const mutation of_lengths[] = {
+    { "a tile's first part is all of them", "varlen_order.cu", "w.part = n / tiles;", "w.part = 0;", 0, "by_length by_length_tiles" },
+    { "parts of a tile lie where those of the first do", "varlen_order.cu", "(head * tiles + tile) * w.parts;", "0;", 0,
+      "by_length_tiles" },
+    { "tiles past the first 32 sequences have the places of those", "varlen_order.cu",
+      "sums.places += __reduce_add_sync(~0u, lanes.levels.tiles) * heads();", "{}", 0, "by_length" },
+    { "a tile that is not cut is added up", "split_merge_tiles.cu", "if (parts == 1) continue;  // O is there", "", 0, "by_length" },
+    { NULL, NULL, NULL, NULL, 0, NULL },
+};
+
+const mutation_list mutation_lists[] = {
+    { scenes, mutations, 2, 14, false }, { many, of_many, 4, 1, false }, { lengths, of_lengths, 32, 2, false }, { NULL, NULL, 0, 0, false }
+};

@@ -535,6 +535,28 @@ Test(runtime_choose, short_wide_prompts)
     fa_gen_close(g);
 }
 
+/* MLA's tiles are cut by their own lengths where a launch is long and has a tile to three SMs and more: then what unlike lengths spare is
+ * more than the search costs where they are alike. */
+Test(runtime_choose, tiles_of_unlike_lengths)
+{
+    static const char *const rows[][2] = {
+        { "b=16,hq=128,hkv=1,sq=1,sk=4096", "parts=0,combine=1" }, { "b=75,hq=128,hkv=1,sq=1,sk=6000", "parts=7,combine=1" },
+        { "b=14,hq=64,hkv=1,sq=1,sk=14808", "parts=0,combine=1" }, { "b=84,hq=32,hkv=1,sq=1,sk=9344", "parts=7,combine=1" },
+        { "b=128,hq=16,hkv=1,sq=1,sk=64", "parts=0,combine=0" },
+    };
+    fa_gen *g;
+    fa_arch a = h200();
+    char text[400], of[160];
+    cr_assert_eq(fa_gen_open_lazy(&g), FA_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(of, sizeof of, "bf16,d=576,dv=512,mask=none,features=lengths+pages+v-in-k,page=64,%s", rows[i][0]);
+        fa_problem p = problem(of);
+        config_of(g, &p, &a, text);
+        cr_expect(strstr(text, rows[i][1]), "%s: %s", of, text);
+    }
+    fa_gen_close(g);
+}
+
 /* A family whose operation another text says is found, too. */
 Test(runtime_choose, gradients_of_wide_heads_have_families)
 {

@@ -18,7 +18,7 @@ static const struct {
     { "a queue of tiles", "u32 tile_(full|empty|slot)[(]", 3, 0,
       "__device__ __forceinline__ u32 tile_full(u32 smem, int slot) { return barrier(smem, slot); }" },
     { "who takes tiles", "^struct [A-Za-z]*(Scheduler|Queue)\\b", 2, 0, "struct TileScheduler {" },
-    { "a tile that a later step goes on with", "p[.]tiles_open", 17, 0, "  ((int4 *)p.tiles_open)[n] = make_int4(0, 0, 0, 0);" },
+    { "a tile that a later step goes on with", "p[.]tiles_open", 18, 0, "  ((int4 *)p.tiles_open)[n] = make_int4(0, 0, 0, 0);" },
     { "the last of those that count", "count[(][(]u32 [*][)].* == ", 1, 0,
       "  last = count((u32 *)p.workspace + tile, (u32)n - 1) == (u32)n - 1;" },
     { "where parts lie", "p[.]part_(o|state)", 23, 0, "  float4 *const part_o = (float4 *)p.part_o;" },

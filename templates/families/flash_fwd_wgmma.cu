@@ -101,6 +101,9 @@ constexpr int NS = BC / 2, NO = $(l.o_regs);  // registers of S and of O per thr
 constexpr int COLUMNS = BOXES_V * BOX, COLS = COLUMNS;  // of O: a warpgroup has 2 NO of them
 constexpr int LEFT = (COLUMNS - 2 * NO) / BOX;  // boxes of V that the first warpgroup alone multiplies by
 constexpr int LEFT_BYTES = LEFT * BC * ROW;
+//|     if l.v_in_k then
+constexpr int OF_V = $(l.tail_barriers and "BOXES_V" or "BOXES"), OF_V_BYTES = OF_V * BC * ROW;  // boxes that S and P V have in common
+//|     end
 //|     if not l.v_in_k then
 constexpr int REST_BARRIERS = $(l.rest_barriers);  // the first of those for the others
 //|     end
@@ -201,6 +204,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| if l.v_in_k then
     if (lane < STAGES_K)
       mbarrier_init(rest_full(smem, lane), 1), mbarrier_init(rest_empty(smem, lane), $(of_rest));
+//|   if l.tail_barriers then
+    if (lane < STAGES_K) mbarrier_init(tail_full(smem, lane), 1), mbarrier_init(tail_empty(smem, lane), $(of_k)$(all));
+//|   end
 //| else
 //|   local of_v = l.shared and "4" or "4 * " .. consumers
     if (lane < STAGES_V) mbarrier_init(v_full(smem, lane), 1), mbarrier_init(v_empty(smem, lane), $(of_v)$(all));

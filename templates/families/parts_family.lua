@@ -14,8 +14,8 @@ local ROWS_SM = 2 * decode.rows_sm -- rows of parts that an SM has room for in t
 local LENGTHS_ROWS_SM, PLACES_SM = split.rows_sm - 64, 32
 local ROUNDS = 2                   -- of parts for every thread block at most, where the cost decides
 -- Where two warpgroups share rows and tiles are of nearly one length, a launch of more tiles than a round cuts those of the last one alone,
--- for so many rounds of parts at most: with lengths a warp has a lane for each way.
-local RESTS = 28
+-- for so many rounds of parts at most: with lengths a warp has a lane for each way, and seven for unlike lengths.
+local RESTS = 22
 -- Where more rounds than these fill the chip better: so many, of so many rows of parts for an SM; the fewer columns, the more. A tile's
 -- parts are then read by all SMs, so many bytes in a clock. A start takes them where they spare a part of the time.
 local MORE_ROUNDS, SPARED, FULL, PART_KEYS = 8, 0.05, 0.93, 256
@@ -92,7 +92,7 @@ local function parts_of(parts, l, tiles, blocks, thread_blocks)
   if l.rests and tiles > thread_blocks then return parts_of_last(l, tiles, blocks, thread_blocks, l.rests) end
   local most = math.min(blocks // 2, thread_blocks * l.part_tiles // tiles)
   if l.walks then most = parts > 1 and blocks // 2 or math.min(blocks // 2, blocks * l.block_clocks // (2 * l.tile_clocks)) end
-  if parts > 1 then return math.max(math.min(parts, most), 1) end
+  if parts > 1 and not l.placed then return math.max(math.min(parts, most), 1) end
   local each, least = 1, (tiles + thread_blocks - 1) // thread_blocks * (blocks * l.block_clocks + l.tile_clocks)
   for rounds = 1, l.rounds do
     local n = rounds * thread_blocks // tiles
@@ -211,6 +211,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       if last_round_pays(p, c, a) then return true end
       return false, "the last round is full enough"
     end
+    if c.parts == split.by_length then return true end
     if c.parts > 1 then return false, "a number of parts is for one shape, and a config is for many" end
     if c.parts == 0 or rounds_pay(p, c, a) then return true end
     return false, "more rounds than two fill the chip no better"
@@ -246,8 +247,9 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     -- Warps that copy Q, and of them those that share a warpgroup's rows; with lengths the second clears rows.
     if l.tma and not l.shared and not p.has_lengths then l.q_warps, l.q_warps_rows = 2, c.br == 64 and 2 or 1 end
     l.last_round = c.parts == c.named.parts.last_round or nil
+    l.placed = c.parts == split.by_length or nil
     l.more_rounds = c.parts == c.named.parts.in_rounds or l.last_round or false
-    l.fixed_parts = c.parts > 1 and not l.last_round and c.parts or nil
+    l.fixed_parts = c.parts > 1 and not (l.last_round or l.placed) and c.parts or nil
     l.even_rows = l.more_rounds and l.tma or false
     l.part_tiles = part_tiles(p, c, columns, l.more_rounds)
     if p.has_batch_invariant then l.walks, l.nominal = true, NOMINAL end
@@ -264,8 +266,9 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
     l.merge_clocks, l.part_clocks = l.merges and MERGE_CLOCKS or 90 * columns, l.merges and 100 or 28 * columns
     l.sum_clocks = l.more_rounds and l.merges and c.br * columns * 4 // SUM_BYTES_CLK or 0
     l.rounds = p.has_batch_invariant and 1 or l.more_rounds and MORE_ROUNDS or ROUNDS
-    local alike = p.has_lengths or not (edges.cuts_right(p) or edges.cuts_left(p))
-    l.rests = l.shared and alike and c.cluster == 1 and not l.fixed_parts and RESTS or nil
+    l.chunk_clocks = l.placed and c.br * columns * 4 // SUM_BYTES_CLK or nil
+    local alike = p.has_lengths or c.cluster == 1 and not (edges.cuts_right(p) or edges.cuts_left(p))
+    l.rests = l.shared and alike and not (l.near or l.fixed_parts) and RESTS or nil
     return l
   end
 

@@ -36,6 +36,10 @@ local function registers_of(p, c) return c.bc // 2 + 2 * (c.bc // 4) + columns_o
 
 -- Whether the blocks of a cluster are the parts of one tile, which they add up through their shared memory.
 local NEAR = 2
+local BY_LENGTH = split.by_length
+-- Parts by length: what they are expected to spare where lengths are unlike, as a part of the time; clocks that they cost where these are
+-- not, 2 to 8 us as raced on an H200; and of so many thread blocks to a tile at most, as fewer tiles are cut into many parts anyway.
+local BY_LENGTH_PAYS, BY_LENGTH_CLOCKS, BY_LENGTH_BLOCKS = 1.05, 8000, 3
 local function near(c) return c.combine == NEAR end
 
 -- Where what lies in shared memory.
@@ -55,6 +59,8 @@ local function places(p, c)
   end
   l.rest_barriers = 2 * c.stages_k + 2 * c.stages_v + 2 + 5 + (p.has_lengths and c.stages_v or 0)
   local barriers = l.rest_barriers + (p.has_v_in_k and 0 or 2 * c.stages_v)
+  -- Columns of K beside V are read by S alone: of whole boxes of them a buffer's part is empty sooner, and they come first.
+  if p.has_v_in_k and l.boxes > l.boxes_v then l.tail_barriers, barriers = barriers, barriers + 2 * c.stages_k end
   if near(c) then l.near_barriers, barriers = barriers, barriers + 2 end
   -- Where blocks share keys, the first one draws tiles for both: two barriers, and the slot of a number.
   if halves(c) then l.half_barriers, l.draws_at, barriers = barriers, barriers + c.stages_k, barriers + c.stages_k + 3 end
@@ -239,6 +245,10 @@ local work = made.work
 made.work = function(p, c, a, l)
   local steps = work(p, c, a, l)
   local first = steps[1]
+  if l.placed then
+    for _, speed in ipairs({ "efficiency", "hbm_speed", "l2_speed" }) do first[speed] = (first[speed] or 1) * BY_LENGTH_PAYS end
+    first.tile_latency = first.tile_latency + BY_LENGTH_CLOCKS
+  end
   local blocks = (p.sq * (p.hq // p.hkv) + c.br - 1) // c.br * p.hkv * p.b * (first.cuts or 1)
   if first.cuts and first.cuts > 1 and blocks < a.sm_count then
     local rows = math.min(c.br, p.sq * (p.hq // p.hkv))
@@ -266,11 +276,24 @@ for _, t in ipairs(made.tunables) do
     t[2] = { { 1, "second_kernel" }, { NEAR, "cluster" }, { 0, "last_warp" } }
     t[3] = "what adds up the parts of a tile: a second kernel, the blocks of a cluster, each of which has a part, " ..
       "or the last of the warps with the same rows and columns"
+  elseif t[1] == "parts" then
+    local values = {}
+    for i, value in ipairs(t[2]) do values[i] = value end
+    values[#values + 1] = { BY_LENGTH, "by_length" }
+    t[2], t[3] = values, t[3] .. "; by_length = as by_cost, or where lengths are unlike parts of one length"
   end
 end
+made.constraints[#made.constraints + 1] = { "by_length", function(p, c)
+  if c.parts ~= BY_LENGTH then return true end
+  if not p.has_lengths or p.has_batch_invariant then return false, "parts by length are of sequences with lengths, which only the device knows" end
+  if near(c) or c.cluster > 1 then return false, "blocks of a cluster have tiles of their own" end
+  if c.combine ~= 1 then return false, "parts by length are added up by a second kernel" end
+  return true
+end, upto = "combine" }
 made.constraints[#made.constraints + 1] = { "shared", function(p, c)
   if c.cluster == 1 or near(c) then return true end
   if c.cluster > 2 then return false, "two blocks at most share K and V" end
+  if c.combine == 0 then return false, "warps of both blocks would count as one: a second kernel adds up parts" end
   if p.sq > 0 and p.sq * (p.hq // p.hkv) <= c.br then return false, "one block has all rows of a head" end
   if p.has_pages or c.bc // c.cluster % 8 == 0 then return true end
   return false, "half of " .. c.bc .. " keys is no multiple of 8"
@@ -308,14 +331,16 @@ end, upto = "q_held", about = "registers" }
 -- 32 columns won nothing: a tuner finds them, and a config can name them.
 made.start = function(p, a)
   local list, tiles = {}, (p.sq * (p.hq // p.hkv) + 63) // 64 * p.hkv * p.b
+  local by_length = p.has_lengths and not p.has_batch_invariant and tiles * BY_LENGTH_BLOCKS > a.sm_count
   for _, bc in ipairs({ 64, 48, 32 }) do
     for _, stages in ipairs({ { 4, 4 }, { 2, 2 }, { 2, 1 }, { 3, 3 } }) do
-      local function add(cluster, grid, combine, held, box)
+      local function add(cluster, grid, combine, held, box, parts)
         list[#list + 1] = { br = 64, ctas = 1, feeder = 40, schedule = 0, bc = bc, box = box or BOX, stages_k = stages[1],
-          stages_v = stages[2], q_bufs = 1, q_held = held or 0, grid = grid, ahead = 0, sections = 1, cluster = cluster, rescale = 2, exp = 0, convert = 0,
-          o_path = 0, parts = 0, combine = combine }
+          stages_v = stages[2], q_bufs = 1, q_held = held or 0, grid = grid, ahead = 0, sections = 1, cluster = cluster, rescale = 2,
+          exp = 0, convert = 0, o_path = 0, parts = parts or 0, combine = combine }
       end
       add(1, "persistent", "second_kernel")
+      if by_length then add(1, "persistent", "second_kernel", 0, BOX, BY_LENGTH) end
       local one_kernel = p.has_v_in_k and tiles * 48 > a.sm_count * 34 or not (p.has_v_in_k or p.has_lengths)
       if one_kernel then add(1, "persistent", "last_warp") end
       if bc == 32 and not p.has_v_in_k then

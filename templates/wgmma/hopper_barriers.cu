@@ -1,4 +1,4 @@
-//| needs "l.halves? l.shared? l.v_in_k?"
+//| needs "l.halves? l.shared? l.tail_barriers? l.v_in_k?"
 // ---- what waits for what ----
 // Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the consumers' warps.
 __device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }
@@ -6,7 +6,12 @@ __device__ __forceinline__ u32 k_full(u32 smem, int stage) { return barrier(smem
 __device__ __forceinline__ u32 k_empty(u32 smem, int stage) { return barrier(smem, STAGES_K + stage); }
 //| if l.v_in_k then
 // V lies in K's rows: both have one buffer. Its first LEFT boxes are empty when the first warpgroup has multiplied by them, the rest when the
-// second has, or both; and S begins with the first when these are there.
+// second has, or both; and S $(l.tail_barriers and "goes on" or "begins") with the first when these are there.
+//|   if l.tail_barriers then
+// Boxes of K beside V, by which S begins, are empty when S is there.
+__device__ __forceinline__ u32 tail_full(u32 smem, int stage) { return barrier(smem, $(l.tail_barriers) + stage); }
+__device__ __forceinline__ u32 tail_empty(u32 smem, int stage) { return barrier(smem, $(l.tail_barriers) + STAGES_K + stage); }
+//|   end
 __device__ __forceinline__ u32 rest_full(u32 smem, int stage) { return barrier(smem, 2 * STAGES_K + stage); }
 __device__ __forceinline__ u32 rest_empty(u32 smem, int stage) { return barrier(smem, 3 * STAGES_K + stage); }
 //| else

@@ -1,4 +1,4 @@
-//| needs "c.cluster l.eight? l.joined l.joined_k l.joined_v l.near? l.run l.shared? l.v_in_k?"
+//| needs "c.cluster l.eight? l.joined l.joined_k l.joined_v l.near? l.run l.shared? l.tail_barriers? l.v_in_k?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- K and V in pages: a warp loads them, a lane for each run of keys ----
 constexpr int RUN = $(l.run);  // keys of a block that certainly lie in one page, and rows of a box
@@ -77,7 +77,7 @@ __device__ __forceinline__ void load_runs(u32 to, const TensorMap &map, u32 full
         const u32 left = all ? k_full(smem, k.at) : v_landed(smem, k.at), rest = all ? rest_full(smem, k.at) : v_landed(smem, k.at);
         load_runs<0, LEFT>(smem + SMEM_K + k.at * K_TILE, k_map, left, all ? LEFT_BYTES : 0, k_run, where.kv_head, lane);
         mbarrier_wait(rest_empty(smem, k.at), k.parity ^ 1);
-        load_runs<LEFT, BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, rest, K_TILE - (all ? LEFT_BYTES : 0), k_run, where.kv_head, lane);
+        load_runs<LEFT, OF_V>(smem + SMEM_K + k.at * K_TILE, k_map, rest, OF_V_BYTES - (all ? LEFT_BYTES : 0), k_run, where.kv_head, lane);
 //|   elseif l.joined_k then
         load_joined<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, p, k_run, where.kv_head, p.k_sh, lane);
 //|   else
@@ -166,6 +166,10 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
         next = runs.look_up();
       }
       if (block >= keys.loaded_lo) {
+//|   if l.tail_barriers then
+        mbarrier_wait(tail_empty(smem, k.at), k.parity ^ 1);
+        load_runs<OF_V, BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, tail_full(smem, k.at), K_TILE - OF_V_BYTES, k_run, where.kv_head, lane);
+//|   end
         mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
 //|   load_k()
         k.next();

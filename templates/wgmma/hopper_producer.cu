@@ -1,5 +1,5 @@
 //| needs "c.cluster l.apart? l.draw_barriers? l.halves? l.near? l.persistent l.pingpong_softmax l.reverses? l.runs? l.shared?"
-//| needs "l.split? l.v_in_k?"
+//| needs "l.split? l.tail_barriers? l.v_in_k?"
 //| local from = l.runs and "from + " or ""
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| if p.has_lengths then
@@ -191,11 +191,19 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
     for (int block = keys.loaded_hi; block >= keys.loaded_lo - 1 && keys.loaded_lo <= keys.loaded_hi; block--) {
       const int key = sequence.map_key(block * BC);
       if ($(l.apart and "!VALUES && " or "")block >= keys.loaded_lo) {
+//| if l.tail_barriers then
+        mbarrier_wait(tail_empty(smem, k.at), k.parity ^ 1);
+        mbarrier_expect(tail_full(smem, k.at), K_TILE - OF_V_BYTES);
+#pragma unroll
+        for (int box = OF_V; box < BOXES; box++)
+          load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, tail_full(smem, k.at), box * BOX, key, where.kv_head,
+                    sequence.$(batch_k)());
+//| end
         mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
 //| if l.v_in_k then
 //|   load_left("block", "k_full(smem, k.at)", "rest_full(smem, k.at)", "SMEM_K + k.at * K_TILE", "k_map", "key", batch_k)
         mbarrier_wait(rest_empty(smem, k.at), k.parity ^ 1);
-//|   load_rest("BOXES", "K_TILE", "SMEM_K + k.at * K_TILE", "k_map", "key", batch_k)
+//|   load_rest("OF_V", "OF_V_BYTES", "SMEM_K + k.at * K_TILE", "k_map", "key", batch_k)
 //| else
         mbarrier_expect(k_full(smem, k.at), K_TILE);
 #pragma unroll

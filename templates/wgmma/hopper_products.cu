@@ -1,4 +1,4 @@
-//| needs "c.bc c.box l.begins? l.halves? l.joined? l.o_regs l.pingpong l.q_held? l.v_in_k?"
+//| needs "c.bc c.box l.begins? l.halves? l.joined? l.o_regs l.pingpong l.q_held? l.tail_barriers? l.v_in_k?"
 // ---- the two products of a warpgroup: S = Q K^T and O += P V, and their ping-pong ----
 //| local asm = include("machine/asm_operands.lua")
 //| -- One statement for all products of a sum where the machine code stays the same; elsewhere it was not raced.
@@ -30,7 +30,7 @@ __device__ __forceinline__ void $(name)(float (&s)[NS], u32 q, u32 k$(held and "
   for (int i = $(from); i < $(to); i++) {
     const int box = i * 16 / BOX, in_box = i * 16 % BOX * 2;
     const u64 qa = a + (box * 64 * ROW + in_box) / 16, kb = b + (box * $(l.joined and "K_BOX" or "BC * ROW") + in_box) / 16;
-    if (i == 0)
+    if (i == $(l.tail_barriers and "BOXES_V * (BOX / 16)" or "0"))
       $(begins and "wgmma_scores_first" or "wgmma_scores")(s, qa, kb);
 //|     if held then
     else if (box >= BOXES - HELD)

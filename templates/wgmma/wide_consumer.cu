@@ -1,4 +1,4 @@
-//| needs "c.cluster l.counts l.halves? l.near? l.q_held l.v_in_k? l.joined?"
+//| needs "c.cluster l.counts l.halves? l.near? l.q_held l.tail_barriers? l.v_in_k? l.joined?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- two consumer warpgroups that share 64 rows of Q: each has half of O's columns, and makes P of every second block of keys ----
 // The blocks of a tile go from right to left. Who owns a block computes S and, with the maxima that the owner of the block before has left,
@@ -222,22 +222,32 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       auto begin = [&](int after) {
         Ring<STAGES_K> own = k;
         for (int i = 0; i < after; i++) own.next();
+//|   if l.tail_barriers then
+        mbarrier_wait(tail_full(smem, own.at), own.parity);
+        wgmma_fence();
+        issue_scores<OF_V, BOXES>(s, q_tile, smem + SMEM_K + own.at * K_TILE);
+        mbarrier_wait(k_full(smem, own.at), own.parity);
+//|   else
         mbarrier_wait(k_full(smem, own.at), own.parity);
         wgmma_fence();
+//|   end
 //|   if l.v_in_k then
         issue_scores<0, LEFT>(s, q_tile, smem + SMEM_K + own.at * K_TILE);
         mbarrier_wait(rest_full(smem, own.at), own.parity);
-        issue_scores<LEFT, BOXES>(s, q_tile, smem + SMEM_K + own.at * K_TILE);
+        issue_scores<LEFT, OF_V>(s, q_tile, smem + SMEM_K + own.at * K_TILE);
 //|   else
         issue_scores(s, q_tile, smem + SMEM_K + own.at * K_TILE$(l.q_held > 0 and ", q_held" or ""));
 //|   end
         wgmma_commit();
       };
-//|   if not l.v_in_k then
+//|   if l.tail_barriers or not l.v_in_k then
+//|     if l.tail_barriers then
+      // Its boxes beside V are read.
+//|     end
       auto release_k = [&](int after) {
         Ring<STAGES_K> own = k;
         for (int i = 0; i < after; i++) own.next();
-        release(k_empty(smem, own.at));
+        release($(l.v_in_k and "tail_empty" or "k_empty")(smem, own.at));
       };
 //|   end
 //| end
@@ -249,7 +259,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         end_scores(1, Count<1>());
 //| else
         wgmma_wait<1>(s);
-//|   if not l.v_in_k then
+//|   if l.tail_barriers or not l.v_in_k then
         release_k(1);
 //|   end
 //| end
@@ -269,7 +279,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         if (block > keys.loaded_lo) named_arrive(FIRST_SCORED, 128 * CONSUMERS);
 //| else
         wgmma_wait<0>(s);
-//|   if not l.v_in_k then
+//|   if l.tail_barriers or not l.v_in_k then
         release_k(0);
 //|   end
 //| end
@@ -299,6 +309,9 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
             block -= 2;
             begin(0);
             wgmma_wait<0>(s);
+//|   if l.tail_barriers then
+            release_k(0);
+//|   end
             mask(block);
             const bool moved = next_softmax(s, state, keep, $(pr.unit_log2));
             if (moved) others[0] *= keep[0], others[1] *= keep[1];

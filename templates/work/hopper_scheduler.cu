@@ -1,5 +1,5 @@
 //| needs "c.cluster c.grid l.ahead l.merges? l.near? l.parts? l.persistent l.pieces? l.published l.ranges l.shared? l.slot l.slots"
-//| needs "l.draw_barriers? l.in_chunks? l.ordered? l.runs? l.reverses? l.split? l.walks?"
+//| needs "l.placed? l.draw_barriers? l.in_chunks? l.ordered? l.runs? l.reverses? l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| if l.persistent then
@@ -66,7 +66,11 @@ __device__ __forceinline__ u32 q_landed(u32 smem, int buffer, int wg) {
     const uint4 published = load_shared_x4(tile_slot(smem, slot.at));
 //|     if l.parts then
     const uint4 part = load_shared_x4(tile_slot(smem, slot.at) + $(l.ranges - 16));
+//|       if l.placed then
+    return {(int)published.x, (int)published.y, (int)published.z, (int)published.w, (int)part.x, (int)part.y, (int)part.z, (int)part.w};
+//|       else
     return {(int)published.x, (int)published.y, (int)published.z, (int)published.w, (int)part.x, (int)part.y, (int)part.z};
+//|       end
 //|     else
 //|       if l.runs then
     return {(int)published.x, (int)published.y, (int)published.z, (int)published.w, 0, 0};
@@ -138,7 +142,11 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|     local row = l.pieces and "where.row | where.warpgroups" or "where.row"
       store_shared(to, make_uint4($(row), where.kv_head, where.head, (u32)where.batch));
 //|     if l.parts then
+//|       if l.placed then
+      store_shared(to + $(l.ranges - 16), make_uint4(where.number, where.part, where.parts, where.place));
+//|       else
       store_shared(to + $(l.ranges - 16), make_uint4(where.number, where.part, where.parts, 0));
+//|       end
 //|     end
 //|   end
 //|   local function publish_sequence()

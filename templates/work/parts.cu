@@ -1,4 +1,4 @@
-//| needs "l.counts? l.half_parts? l.walks?"
+//| needs "l.placed? l.counts? l.half_parts? l.walks?"
 //| -- parts: a tile's keys are shared by several that each leave a part of it: O relative to their own maximum m, and l, of rows of COLS
 //| -- columns. work/tile_parts.cu has the CUDA functions that the printed text calls.
 //|
@@ -25,7 +25,7 @@ for (int $(v) = 0; $(v) < $(count); $(v)++) *(float$(n) *)(to + $(v) * $(4 * n) 
 //|   -- up its own columns it needs no other warpgroup's states: each leaves its own.
 //|   -- Half parts: O of a row's columns of a warpgroup in fp16, times the power of two that is `room`.
 //|   function wk.leave_as_held(first, column, from)
-const long long part = (long long)where.number * where.parts + where.part;
+const long long part = $(l.placed and "(long long)where.number" or "(long long)where.number * where.parts") + where.part;
 const int eight = $(first) / 8 + h;
 //|     if l.counts then
 if (t == 0) ((float2 *)p.part_state)[(part * BR + eight * 8 + g) * 2 + ($(column) > 0)] = make_float2(state[h].m, l);

@@ -1,4 +1,4 @@
-//| needs "l.even_rows? l.half_parts? l.rests? l.merge_threads l.pdl"
+//| needs "l.even_rows? l.half_parts? l.placed? l.rests? l.merge_threads l.pdl"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local log2_scale, scale = pr.unit_log2, pr.unit
@@ -18,14 +18,15 @@ __device__ __forceinline__ Piece sum_of_parts(const Params &p, int number, int p
                                               float scale_log2) {
   const int lane = threadIdx.x % 32, t = lane % 4;
   const float4 zero = make_float4(0.f, 0.f, 0.f, 0.f);
-  const float2 *from = (const float2 *)p.part_o + (long long)number * parts * (BR * COLS / 2);
+//| local first = l.placed and "(long long)number" or "(long long)number * parts"  -- placed: where the first part lies
+  const float2 *from = (const float2 *)p.part_o + $(first) * (BR * COLS / 2);
 //| if l.half_parts then
-  const float *of_room = room_of_part(p, (long long)number * parts, eight * 8 + lane / 4, group * FOURS * 16 >= 2 * NO);
+  const float *of_room = room_of_part(p, $(first), eight * 8 + lane / 4, group * FOURS * 16 >= 2 * NO);
   from += (eight * (COLS / 16) + group * FOURS) * 32 + lane;
 //| else
   from += (eight * (COLS / 8) + group * FOURS * 2) * 32 + lane;
 //| end
-  const float2 *of_row = (const float2 *)p.part_state + (long long)number * parts * BR + eight * 8 + lane / 4;
+  const float2 *of_row = (const float2 *)p.part_state + $(first) * BR + eight * 8 + lane / 4;
   Piece sum = {-infinity(), 0.f, {}};
 #pragma unroll
   for (int i = 0; i < FOURS; i++) sum.o[i] = zero;
@@ -117,7 +118,8 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads), 6) fa_fwd_merge
 //| if p.has_lengths then
   const int4 *const open = (const int4 *)p.tiles_open;
   const int4 launch = __ldcg(open);  // parts of each tile, tiles
-  const int parts = launch.x, eights = (min(p.sq * p.group, BR) + 7) / 8, all = launch.y * eights * GROUPS;
+//|   local most = l.placed and "most" or "parts"
+  const int $(most) = launch.x, eights = (min(p.sq * p.group, BR) + 7) / 8, all = launch.y * eights * GROUPS;
 //| else
 //|   local parts, cut = "__ldcg((const int *)p.tiles_open)", "p.b * p.hkv * tiles"
 //|   if l.rests then
@@ -127,10 +129,13 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads), 6) fa_fwd_merge
   const int parts = $(parts), tiles = (p.sq * p.group + BR - 1) / BR;
   const int eights = (min(p.sq * p.group, BR) + 7) / 8, all = $(cut) * eights * GROUPS;
 //| end
-  if (parts == 1) return;  // O is there
+//| local most = l.placed and "most" or "parts"
+  if ($(most) == 1) return;  // O is there
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const bool many = parts >= MANY && all <= (int)$(wk.blocks);  // a block has one piece, if any
+  const bool many = $(most) >= MANY && all <= (int)$(wk.blocks);  // a block has one piece, if any
+//| if not l.placed then
   const int begin = many ? parts * warp / WARPS : 0, end = many ? parts * (warp + 1) / WARPS : parts;
+//| end
 #pragma unroll 1
   for (int piece = many ? (int)$(wk.block) : (int)$(wk.block) * WARPS + warp; piece < all;
        piece += (int)$(wk.blocks) * (many ? 1 : WARPS)) {
@@ -142,7 +147,13 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads), 6) fa_fwd_merge
     where.batch = place.x;
     where.kv_head = place.y;
     where.row = place.z;
+//|   if l.placed then
+    const int rows = place.w & 255, parts = (u32)place.w >> 8 & 4095, first_part = (u32)place.w >> 20;
+    if (parts == 1) continue;  // O is there
+    const int begin = many ? parts * warp / WARPS : 0, end = many ? parts * (warp + 1) / WARPS : parts;
+//|   else
     const int rows = place.w;
+//|   end
 //| else
     const int tile = $(l.rests and "open.y + number" or "number"), at_head = tile / tiles;
     where.batch = at_head / p.hkv;
@@ -160,7 +171,7 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads), 6) fa_fwd_merge
     if (eight * 8 >= rows) continue;
     const bool real = row < rows;
     const Sequence sequence = sequence_of(p, where.batch);
-    Piece sums = sum_of_parts(p, number, parts, begin, end, eight, group, real, $(log2_scale));
+    Piece sums = sum_of_parts(p, $(l.placed and "first_part" or "number"), parts, begin, end, eight, group, real, $(log2_scale));
     if (many) {
       sums = sum_of_shares(sums, $(log2_scale));
       if (warp > 0) continue;

@@ -1,5 +1,5 @@
 //| needs "c.cluster? l.block_clocks l.fixed_parts? l.last_round? l.merge_clocks l.merges l.more_rounds l.near? l.nominal? l.part_clocks"
-//| needs "l.rests? l.rounds l.shared? l.sum_clocks l.tile_clocks l.tma? l.walks?"
+//| needs "l.chunk_clocks? l.placed? l.rests? l.rounds l.shared? l.sum_clocks l.tile_clocks l.tma? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local tiles_at_once = "(int)" .. ((c.cluster or 1) > 1 and "(" .. wk.blocks .. " / CLUSTER)" or wk.blocks)
@@ -15,8 +15,8 @@ constexpr int PARTS = $(l.fixed_parts);  // of each tile, as far as there are ke
 constexpr int BLOCK_CLOCKS = $(l.block_clocks), TILE_CLOCKS = $(l.tile_clocks);
 constexpr int MERGE_CLOCKS = $(l.merge_clocks), PART_CLOCKS = $(l.part_clocks);
 constexpr int ROUNDS = $(l.rounds);  // of parts for every thread block at most, where tiles are cut
-//|   if l.more_rounds then
-constexpr int SUM_CLOCKS = $(l.sum_clocks);  // of each part of a tile, which the second step reads
+//|   if l.more_rounds or l.placed then
+constexpr int SUM_CLOCKS = $(l.chunk_clocks or l.sum_clocks);  // of each part of a tile, which the second step reads
 //|   end
 //| end
 
@@ -34,6 +34,12 @@ struct Parts {
   __device__ __forceinline__ int total() const { return walked + (tiles - walked) * each; }
 };
 //|   end
+//| elseif l.placed then
+// What there is to take: first the tiles that are not cut, then all parts of the others. Or, where `chunk` is not 0, of the tiles of each
+// sequence as many parts as have so many blocks of keys at most: `each` is then the most of all.
+struct Parts {
+  int tiles, each, whole, chunk;
+};
 //| elseif l.last_round or by_mean or l.rests then
 // What there is to take: first the tiles that are not cut, then all parts of the others.
 struct Parts {
@@ -69,6 +75,9 @@ __device__ __forceinline__ int parts_of(int tiles, int blocks) {
 //| else
 // At least two blocks of keys are in a part of the longest tile, and all parts find room in the workspace.
 //|   if by_mean then
+//|     if l.placed then
+constexpr float CHUNKS_PAY = .9f;  // parts of one length are taken where they are expected to take so much of the time of others
+//|     end
 //|     if l.fixed_parts then
 __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_blocks, int) {
   const u32 most = max(min(blocks / 2, thread_blocks * PART_TILES / max(tiles, 1)), 1);
@@ -76,25 +85,49 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
 }
 //|     else
 // mean: blocks of a tile. By whole warps, of which each lane tries one way: lane 0 cuts nothing, the next ROUNDS cut all tiles, for a round
-// of parts or more. Of more tiles than a round the other lanes cut those of the last one alone, for one round of parts to RESTS.
+// of parts or more. Of more tiles than a round the next RESTS cut those of the last one alone, for one round of parts to RESTS.
+//|       if l.merges then
+// The others cut all tiles into two parts and more, which is for lengths so unlike that the longest tile would end last.
+//|       end
 __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_blocks, int mean) {
   constexpr int RESTS = $(l.rests);
-  static_assert(1 + ROUNDS + RESTS <= 32, "a lane for each way");
-  const int lane = (int)threadIdx.x % 32, full = tiles / thread_blocks;
-  const bool last = lane > ROUNDS && full > 0;
+  static_assert(1 + ROUNDS + RESTS < 32, "a lane for each way");
+  const int lane = (int)threadIdx.x % 32, full = tiles / thread_blocks, unlike = $(l.merges and "lane - ROUNDS - RESTS" or "0");
+  const bool last = lane > ROUNDS && unlike <= 0 && full > 0;
   const int whole = last ? full * thread_blocks : 0, cut = tiles - whole, some = max(cut, 1);
   const int rounds = last ? min(lane - ROUNDS, RESTS) : lane > ROUNDS ? 0 : lane;
-  const int n = max(min(rounds * thread_blocks / some, min(blocks / 2, thread_blocks * PART_TILES / some)), 1);
+  const int wanted = unlike > 0 ? 3 - unlike % 2 << (unlike - 1) / 2 : rounds * thread_blocks / some;  // 2, 3, 4, 6, 8, 12, 16
+  const int n = max(min(wanted, min(blocks / 2, thread_blocks * PART_TILES / some)), 1);
   // Rounds are as long as their tiles on average, and no launch is shorter than its longest. Shorter tiles of a round begin where longer
   // ones leave room: uncut, rounds are as long as tiles that are as far below the mean as the longest is above.
   const int usual = full > 0 && n == 1 ? max(2 * mean - blocks, 0) : (mean + n - 1) / n, longest = last ? blocks : (blocks + n - 1) / n;
-  const float clocks = (float)((cut * n + thread_blocks - 1) / thread_blocks) * (float)(usual * BLOCK_CLOCKS + TILE_CLOCKS) +
-                       (last ? (float)full * (float)(mean * BLOCK_CLOCKS + TILE_CLOCKS) : 0.f);
+  float clocks = (float)((cut * n + thread_blocks - 1) / thread_blocks) * (float)(usual * BLOCK_CLOCKS + TILE_CLOCKS) +
+                 (last ? (float)full * (float)(mean * BLOCK_CLOCKS + TILE_CLOCKS) : 0.f);
+  // Unlike parts fill what longer ones leave, and on average half of one is left over.
+  if (unlike > 0)
+    clocks = (float)tiles * ((float)mean * BLOCK_CLOCKS + (float)n * TILE_CLOCKS) / (float)thread_blocks +
+             .5f * (float)(longest * BLOCK_CLOCKS + TILE_CLOCKS);
   const float all = fmaxf(clocks, (float)(longest * BLOCK_CLOCKS + TILE_CLOCKS)) + (n > 1 ? (float)(MERGE_CLOCKS + n * PART_CLOCKS) : 0.f);
   // Positive numbers are ordered as their bits. The first lane of those with the least has it, but for the last five bits.
-  const int best = (int)(__reduce_min_sync(~0u, (__float_as_uint(all) & ~31u) | (u32)lane) % 32);
+  const u32 least = __reduce_min_sync(~0u, (__float_as_uint(all) & ~31u) | (u32)lane);
+//|     if l.placed then
+  // Tiles of unlike lengths: parts of one length, half and three quarters and so on of what a thread block has to do on average. A tile's last
+  // part is half as long as the others, on average. Each part begins and ends, and all thread blocks together read them.
+  const float share = (float)tiles * ((float)mean + (float)TILE_CLOCKS / BLOCK_CLOCKS) / (float)thread_blocks;
+  int chunk = max((int)(share * (float)(lane + 4) * .125f), 2);
+  const float pieces = (float)tiles * ((float)mean / (float)chunk + .5f);
+  const float ends = ((float)tiles * (float)mean * BLOCK_CLOCKS + pieces * TILE_CLOCKS) / (float)thread_blocks +
+                     .5f * (float)(chunk * BLOCK_CLOCKS + TILE_CLOCKS) + (float)(MERGE_CLOCKS + blocks / chunk * PART_CLOCKS) +
+                     pieces * (float)SUM_CLOCKS;
+  // All parts find room: of a tile's blocks of keys, one more than its keys at most, a chunk has two and more.
+  const bool fits = (float)tiles * ((float)mean / (float)chunk + 1.f) < (float)(thread_blocks * PART_TILES) && chunk < blocks;
+  const u32 least_by_chunks = __reduce_min_sync(~0u, ((fits ? __float_as_uint(ends) : 0x7f800000u) & ~31u) | (u32)lane);
+  chunk = __shfl_sync(~0u, chunk, (int)(least_by_chunks % 32));
+  if (__uint_as_float(least_by_chunks) < CHUNKS_PAY * __uint_as_float(least)) return {tiles, (blocks + chunk - 1) / chunk, 0, chunk};
+//|     end
+  const int best = (int)(least % 32);
   const int each = __shfl_sync(~0u, n, best);
-  return {tiles, each, each == 1 ? tiles : __shfl_sync(~0u, whole, best)};
+  return {tiles, each, each == 1 ? tiles : __shfl_sync(~0u, whole, best)$(l.placed and ", 0" or "")};
 }
 //|     end
 //|   else
@@ -152,8 +185,14 @@ __device__ __forceinline__ $(kind) parts_of_launch(const Params &p, int tiles, i
 //|   if l.merges then
 // Where a tile is$(l.shared and ", and its rows" or ""), for the second step: its number says nothing without the search.
 __device__ __forceinline__ void leave_place(const Params &p, const Tile &where$(l.shared and ", int rows" or "")) {
+//|     if not l.placed then
   if (where.row >= 0 && where.parts > 1 && where.part == 0)
     ((int4 *)p.tiles_open)[1 + where.number] = make_int4((int)where.batch, where.kv_head, where.row, $(l.shared and "rows" or "0"));
+//|     else
+  if (where.row >= 0 && where.place >= 0 && where.part == 0)
+    ((int4 *)p.tiles_open)[1 + where.place] =
+        make_int4((int)where.batch, where.kv_head, where.row, where.number << 20 | where.parts << 8 | min(rows, BR));
+//|     end
 }
 //|   end
 

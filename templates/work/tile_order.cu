@@ -1,4 +1,4 @@
-//| needs "c.pack? c.sections? l.in_chunks? l.runs? l.even_rows? l.pack? l.parts? l.pieces? l.shared? l.split? l.walks?"
+//| needs "l.placed? c.pack? c.sections? l.in_chunks? l.runs? l.even_rows? l.pack? l.parts? l.pieces? l.shared? l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local packed = (c.pack or l.pack) == 1  -- a tile has rows of all heads of a group
@@ -21,6 +21,9 @@ struct Tile {
   int place;                // its number among the tiles whose parts are shared
   // Whether one block does all of its parts, one after the other.
   __device__ __forceinline__ bool is_walked() const { return number < 0; }
+//| elseif l.placed then
+  int number, part, parts;  // where its first part lies in the workspace; which of how many parts of its keys
+  int place;                // its number among the tiles that the second step looks at, or -1
 //| elseif l.parts then
   int number, part, parts;  // its number among all tiles; which of how many parts of its keys
 //| elseif l.runs then

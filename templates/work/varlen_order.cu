@@ -1,4 +1,4 @@
-//| needs "c.pack? c.sections? l.near? l.order? l.pack? l.parts l.shared? l.split? l.tma? l.walks?"
+//| needs "l.placed? c.pack? c.sections? l.near? l.order? l.pack? l.parts l.shared? l.split? l.tma? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local packed = (c.pack or l.pack) == 1
@@ -89,6 +89,9 @@ struct Counts {
   int begin, total;  // tiles of all heads of the sequences before these; what there is to take: tiles that are not cut, then parts
   int parts;         // of each tile that is cut
   int whole;         // tiles that are not
+//| if l.placed then
+  int chunk, places; // blocks of keys of a part, or 0: all tiles are cut alike; tiles of the sequences before these
+//| end
   __device__ __forceinline__ int end(int heads) const { return begin + per_head * heads; }
 };
 //| else
@@ -148,7 +151,12 @@ struct TileOrder {
   __device__ __forceinline__ Counts counts() const {
     const uint4 x = load_shared_x4(smem + $(l.order));
 //|   if l.shared then
+//|     if l.placed then
+    const uint4 y = load_shared_x4(smem + $(l.order + 32 + 32 * 16));
+    return {(int)x.x, (int)x.y, (int)x.z, (int)x.w, (int)y.x, (int)y.y, (int)y.z};
+//|     else
     return {(int)x.x, (int)x.y, (int)x.z, (int)x.w, (int)load_shared(smem + $(l.order + 32 + 32 * 16))};
+//|     end
 //|   else
     return {(int)x.x, (int)x.y, (int)x.z, (int)x.w};
 //|   end
@@ -165,7 +173,7 @@ struct TileOrder {
 //|   if l.shared then
     if (threadIdx.x % 32 == 0) {
       store_shared(smem + $(l.order), make_uint4(n.per_head, n.begin, n.total, n.parts));
-      store_shared(smem + $(l.order + 32 + 32 * 16), (u32)n.whole);
+      store_shared(smem + $(l.order + 32 + 32 * 16), $(l.placed and "make_uint4(n.whole, n.chunk, n.places, 0)" or "(u32)n.whole"));
     }
 //|   else
     if (threadIdx.x % 32 == 0) store_shared(smem + $(l.order), make_uint4(n.per_head, n.begin, n.total, n.parts));
@@ -232,16 +240,26 @@ struct TileOrder {
 
 //| end
 //| if l.shared then
-  // Sequences are the lanes'; tiles of a head of these.
-  __device__ __forceinline__ int deal(const Levels &levels, int number) {
+//|   local chunk, of_chunk, each = "", "", ""
+//|   if l.placed then
+//|     chunk, of_chunk, each = ", int chunk", ", chunk", " * parts_of_tile(levels, chunk)"
+  // Of each tile of a sequence, by the keys of its longest.
+  __device__ __forceinline__ int parts_of_tile(const Levels &levels, int chunk) const {
+    if (chunk == 0) return 1;
+    const int blocks = (int)(((levels.highest() + 1ll) * BR / p.group + BC - 1) / BC);
+    return max((blocks + chunk - 1) / chunk, 1);
+  }
+//|   end
+  // Sequences are the lanes'; $(l.placed and "what there is to take" or "tiles") of a head of these.
+  __device__ __forceinline__ int deal(const Levels &levels, int number$(chunk)) {
     keep(LaneSequence{levels, number, p.hkv});  // few tiles of a head read the same keys, and these run side by side
     keep(Found{-1, 0, 0});
-    return __reduce_add_sync(~0u, levels.tiles);
+    return __reduce_add_sync(~0u, levels.tiles$(each));
   }
   // The same of those from number `first` on.
-  __device__ __forceinline__ int gather(int first) {
+  __device__ __forceinline__ int gather(int first$(chunk)) {
     const int number = min(first + (int)(threadIdx.x % 32), p.b);
-    return deal(levels_of(number), number);
+    return deal(levels_of(number), number$(of_chunk));
   }
 //| else
   // Deals sequences that have tiles to the lanes, from number `first` on; tiles of a head of these. Other sequences, as those that take one
@@ -321,7 +339,7 @@ struct TileOrder {
 //| end
       most = max(most, levels.highest());
     }
-    Counts n = {0, 0, __reduce_add_sync(~0u, tiles) * heads(), 1$(l.shared and ", 0" or "")};
+    Counts n = {0, 0, __reduce_add_sync(~0u, tiles) * heads(), 1$(l.placed and ", 0, 0, 0" or l.shared and ", 0" or "")};
 //| if l.split then
 //|   if l.shared then
 //|     if not l.near then
@@ -331,7 +349,22 @@ struct TileOrder {
     for (int i = 16; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
     const float mean = sum * (float)heads() / (float)max(n.total, 1);
     const Parts cut = parts_of_launch(p, n.total, (int)(((float)most + 1.f) * keys), (int)((mean + 1.f) * keys));
+//|       if not l.placed then
     n.parts = cut.each, n.whole = cut.whole, n.total = cut.total();
+//|       else
+    n.parts = cut.each, n.whole = cut.whole, n.chunk = cut.chunk;
+    if (cut.chunk > 0) {
+      int items = 0;
+#pragma unroll 1
+      for (int i = lane; i < p.b; i += 32) {
+        const Levels levels = levels_of(i);
+        items += levels.tiles * parts_of_tile(levels, cut.chunk);
+      }
+      n.total = __reduce_add_sync(~0u, items) * heads();
+    } else {
+      n.total = cut.whole + (cut.tiles - cut.whole) * cut.each;
+    }
+//|       end
 //|     end
 //|   else
     n.parts = parts_of_launch(p, n.total, (int)((__reduce_max_sync(~0u, most) + 1ll) * BR / p.group));
@@ -342,7 +375,7 @@ struct TileOrder {
     n.total *= n.parts;
 //| end
 //| if l.shared then
-    n.per_head = deal(first, min(lane, p.b));
+    n.per_head = deal(first, min(lane, p.b)$(l.placed and ", n.chunk" or ""));
 //| else
     keep(LaneSequence{{}, -1});  // no sequence yet: tile() deals the first
 //| end
@@ -373,7 +406,7 @@ struct TileOrder {
 
   // A row of -1 after the last.
   __device__ __forceinline__ Tile tile(int index) {
-    Tile w = {-1, 0, 0, 0$(l.parts and ", 0, 0, 1" or "")};
+    Tile w = {-1, 0, 0, 0$(l.parts and ", 0, 0, 1" or "")$(l.placed and ", -1" or "")};
     if (index >= total()) return w;
 //| if l.walks then
     while (index >= counts().end(heads())) {
@@ -387,6 +420,16 @@ struct TileOrder {
     index -= sums.begin;
 //| elseif l.shared then
     Counts sums = counts();
+//|   if l.placed then
+    if (sums.chunk == 0 && index >= sums.whole) {  // a part
+      const u32 item = index - sums.whole;
+      w.parts = sums.parts;
+      w.place = (int)(item / (u32)sums.parts);
+      w.number = w.place * sums.parts;
+      w.part = (int)item - w.number;
+      index = sums.whole + w.place;
+    }
+//|   else
     if (index >= sums.whole) {  // a part
       const u32 item = index - sums.whole;
       w.parts = sums.parts;
@@ -394,13 +437,43 @@ struct TileOrder {
       w.part = (int)item - w.number * sums.parts;
       index = sums.whole + w.number;
     }
+//|   end
     LaneSequence lanes = own();
     while (index >= sums.end(heads())) {
       sums.begin = sums.end(heads());
-      sums.per_head = gather(__shfl_sync(~0u, lanes.number, 31) + 1);
+//|   if l.placed then
+      if (sums.chunk > 0) sums.places += __reduce_add_sync(~0u, lanes.levels.tiles) * heads();
+//|   end
+      sums.per_head = gather(__shfl_sync(~0u, lanes.number, 31) + 1$(l.placed and ", sums.chunk" or ""));
       lanes = own();
       keep(sums);
     }
+//|   if l.placed then
+    if (sums.chunk > 0) {  // parts of a sequence run side by side, and all tiles of a part
+      int n = (index - sums.begin) / p.hkv;
+      const int head = index - sums.begin - n * p.hkv, parts = parts_of_tile(lanes.levels, sums.chunk);
+      const u32 here = (u32)(lanes.levels.tiles * parts) << 16 | (u32)lanes.levels.tiles;
+      u32 upto = here;
+#pragma unroll
+      for (int d = 1; d < 32; d *= 2) {
+        const u32 more = __shfl_up_sync(~0u, upto, d);
+        if (threadIdx.x % 32 >= (u32)d) upto += more;
+      }
+      const int lane = __ffs(__ballot_sync(~0u, (int)(upto >> 16) > n)) - 1;
+      const u32 before = __shfl_sync(~0u, upto - here, lane);
+      const int tiles = __shfl_sync(~0u, lanes.levels.tiles, lane);
+      w.batch = __shfl_sync(~0u, lanes.number, lane);
+      w.parts = __shfl_sync(~0u, parts, lane);
+      n -= (int)(before >> 16);
+      w.part = n / tiles;
+      const int tile = n - w.part * tiles;
+      w.row = tile * BR;
+      w.place = sums.places + (int)(before & 0xffff) * p.hkv + head * tiles + tile;
+      w.number = sums.begin + (int)(before >> 16) * p.hkv + (head * tiles + tile) * w.parts;
+//| indented(6, wk.take_head, packed, "head")
+      return w;
+    }
+//|   end
     index -= sums.begin;
 //| else
     while (index >= counts().end(heads())) {
