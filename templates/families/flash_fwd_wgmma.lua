@@ -373,8 +373,8 @@ return masked {
     if l.masks then
       steps[1].keys_most = mask_places.keys_most(c, l.wgs)
       -- Where it leaves an order of tiles, these are numbered by its launch as by the kernel's that draws them.
-      table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = l.ordered and steps[1].grid or "sms 4",
-        per_sm = l.ordered and 4 or 0, pdl = 1 })
+      table.insert(steps, 1, { entry = "fa_mask_lines", threads = l.runs and 1024 or 256, smem = 0,
+        grid = l.ordered and steps[1].grid or l.runs and "sms" or "sms 4", per_sm = l.ordered and 4 or 0, pdl = 1 })
     end
     return steps
   end,
@@ -511,6 +511,6 @@ return masked {
       share = share,
       regs = l.regs,
     }
-    return l.masks and { { bytes = 65536, latency = 3000 }, own } or own
+    return l.masks and { { bytes = 65536, latency = 3000, regs = l.runs and 64 or nil }, own } or own
   end,
 }

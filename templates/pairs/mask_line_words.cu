@@ -1,6 +1,7 @@
-//| needs "c.ctas l.ordered"
+//| needs "c.ctas l.masks l.ordered"
 //| -- The kernel before that of a family whose consumers find what they see of each block of keys in lines, and the order in which it
 //| -- leaves tiles. After pairs/mask_lines.cu and work/tile_order.cu.
+//| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local program = p.score
 //| local heads = program.marks_by_h and "p.hq" or "1"
@@ -81,10 +82,18 @@ __device__ __forceinline__ void order_tiles(const Params &p) {
 //| end
 
 //| local places = (program.marks_by_b and "p.b" or "1") .. " * " .. heads
-// A warp makes a word.
+//| -- Rows that are alike have lines that are: a warp makes their words at once.
+//| local alike = not l.masks.brings and p.mask == "none" and not pr.ends_in_part and program.row_grain or 64
+//| local share = alike % 256 == 0 and 4 or alike % 128 == 0 and 2 or 1
+// A warp makes a word$(share > 1 and (" of " .. share .. " lines, whose rows are alike to the mask") or "").
 extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_constant__ Params p) {
   const int lane = (int)threadIdx.x % 32;
+//| if share > 1 then
+  constexpr u32 SHARE = $(share);
+  const u32 own = (u32)line_count(p), lines = (own + SHARE - 1) / SHARE, words = (u32)line_words(p), all = (u32)$(places) * lines;
+//| else
   const u32 lines = (u32)line_count(p), words = (u32)line_words(p), all = (u32)$(places) * lines;
+//| end
   // No division of long integers for each: the next word of a warp is so many lines and words further.
   const u32 first = $(wk.block) * 8 + threadIdx.x / 32, warps = $(wk.blocks) * 8;
   grid_over(), grid_wait();
@@ -92,12 +101,18 @@ extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_con
 #pragma unroll 1
   while (line < all) {
     const u32 place = line / lines;
-    const int row = (int)(line - place * lines) * 64, block = (int)word * 32 + lane, head = (int)(place % (u32)$(heads));
+    const int row = (int)(line - place * lines) * $(64 * share), block = (int)word * 32 + lane, head = (int)(place % (u32)$(heads));
     const Sequence sequence = sequence_of(p, (int)(place / (u32)$(heads)));
     const int end = min(row + 64, row_count(p, sequence)) - 1;
     const BlockOfLine of = block_of_line(p, sequence, head, row, end, key_range(p, sequence, head, row, end), block);
     const u32 seen = __ballot_sync(~0u, of.seen), maybe = __ballot_sync(~0u, of.maybe), edges = __ballot_sync(~0u, of.edges);
+//| if share > 1 then
+    const u32 to = (line - place * lines) * SHARE + lane;
+    if (lane < (int)SHARE && to < own)
+      ((uint4 *)p.mask_lines)[((long long)place * own + to) * words + word] = make_uint4(seen, maybe, edges, 0);
+//| else
     if (lane == 0) ((uint4 *)p.mask_lines)[(long long)line * words + word] = make_uint4(seen, maybe, edges, 0);
+//| end
     line += warps / words, word += warps % words;
     if (word >= words) line++, word -= words;
   }

@@ -110,6 +110,19 @@ template <> struct ScoreElement<true> {
   using type = unsigned;
 };
 
+// The last digit of a number whose digit has n values, and the number without it. Divisions of 64 bits take as long as a load each.
+__device__ __forceinline__ int score_digit(long long &number, int n) {
+  if (n == 1) return 0;
+  if (number >> 32 == 0) {
+    const unsigned is = (unsigned)number, without = is / (unsigned)n;
+    number = without;
+    return (int)(is - without * (unsigned)n);
+  }
+  const long long is = number;
+  number = is / n;
+  return (int)(is - number * n);
+}
+
 template <bool BITS, int RANK, class Extent, class Stride>
 __device__ __forceinline__ void score_fill_pairs(const void *array, const Extent &extent, const Stride &stride, int *to, int warp,
                                                  int warps, int lane) {
@@ -128,15 +141,13 @@ __device__ __forceinline__ void score_fill_pairs(const void *array, const Extent
   for (int k = 0; k < OUTER; k++) apart |= (long long)stride[k] * (int)sizeof(From);
   const bool aligned = stride[RANK - 1] == 1 && (apart & 15) == 0;
   for (long long job = warp; job < jobs; job += warps) {
-    const int column = (int)(job % chunks) * WIDE + lane % LANES * EACH;
-    const long long block = job / chunks;
-    const int step = (int)(block % row_steps), first = step * 64, n = min(64, rows - first);
-    long long lead = block / row_steps, at = 0, apiece = 1;  // the matrix of all
+    long long lead = job, at = 0, apiece = 1;  // lead: the matrix of all
+    const int column = score_digit(lead, chunks) * WIDE + lane % LANES * EACH;
+    const int step = score_digit(lead, row_steps), first = step * 64, n = min(64, rows - first);
     const From *row = (const From *)array + first * row_stride;
 #pragma unroll
     for (int k = OUTER - 1; k >= 0; k--) {
-      const int n = stride[k] != 0 ? (int)extent[k] : 1, x = (int)(lead % n);
-      lead /= n;
+      const int n = stride[k] != 0 ? (int)extent[k] : 1, x = score_digit(lead, n);
       row += x * (long long)stride[k];
       at += x * apiece, apiece *= extent[k];
     }
