@@ -30,6 +30,12 @@ __device__ __forceinline__ const uint4 *mask_line(const Params &p, const Sequenc
 struct BlockOfLine {
   bool seen, maybe, edges;
 };
+// is: its class; solved: whether what is solved of the mask hides all (0), some (1) or none (2) of it.
+__device__ __forceinline__ BlockOfLine as_seen(const Range &range, int block, int is, int solved) {
+  if (block < range.block_lo || block > range.block_hi) return {false, false, false};
+  const bool sees = is != 0 && solved != 0;
+  return {sees, sees && is == 1, sees && (solved == 1 || block <= range.full_lo || block >= range.full_hi)};
+}
 __device__ __forceinline__ BlockOfLine block_of_line(const Params &p, const Sequence &sequence, int head, int row, int end,
                                                      const Range &range, int block$(l.runs and ", const RunTile &tile" or "")) {
   if (block < range.block_lo || block > range.block_hi) return {false, false, false};
@@ -49,8 +55,7 @@ __device__ __forceinline__ BlockOfLine block_of_line(const Params &p, const Sequ
 //| else
   const int is = class_of_rows(p, sequence, head, row, end, block), solved = 2;
 //| end
-  const bool sees = is != 0 && solved != 0;
-  return {sees, sees && is == 1, sees && (solved == 1 || block <= range.full_lo || block >= range.full_hi)};
+  return as_seen(range, block, is, solved);
 }
 
 //| if l.runs then
