@@ -110,17 +110,12 @@ template <> struct ScoreElement<true> {
   using type = unsigned;
 };
 
-// The last digit of a number whose digit has n values, and the number without it. Divisions of 64 bits take as long as a load each.
-__device__ __forceinline__ int score_digit(long long &number, int n) {
+// The last digit of a number whose digit has n values, and the number without it.
+__device__ __forceinline__ int score_digit(unsigned &number, int n) {
   if (n == 1) return 0;
-  if (number >> 32 == 0) {
-    const unsigned is = (unsigned)number, without = is / (unsigned)n;
-    number = without;
-    return (int)(is - without * (unsigned)n);
-  }
-  const long long is = number;
-  number = is / n;
-  return (int)(is - number * n);
+  const unsigned is = number;
+  number = is / (unsigned)n;
+  return (int)(is - number * (unsigned)n);
 }
 
 template <bool BITS, int RANK, class Extent, class Stride>
@@ -137,11 +132,13 @@ __device__ __forceinline__ void score_fill_pairs(const void *array, const Extent
 #pragma unroll
   for (int k = 0; k < OUTER; k++) jobs *= stride[k] != 0 ? extent[k] : 1;  // others read what their first does
   if (warp >= jobs) return;
+  // Each leaves 32 bytes and more: there are no 2^32, and divisions of 64 bits would take as long as the array's first words.
 #pragma unroll
   for (int k = 0; k < OUTER; k++) apart |= (long long)stride[k] * (int)sizeof(From);
   const bool aligned = stride[RANK - 1] == 1 && (apart & 15) == 0;
-  for (long long job = warp; job < jobs; job += warps) {
-    long long lead = job, at = 0, apiece = 1;  // lead: the matrix of all
+  for (unsigned job = warp; job < jobs; job += warps) {
+    unsigned lead = job;  // the matrix of all
+    long long at = 0, apiece = 1;
     const int column = score_digit(lead, chunks) * WIDE + lane % LANES * EACH;
     const int step = score_digit(lead, row_steps), first = step * 64, n = min(64, rows - first);
     const From *row = (const From *)array + first * row_stride;
@@ -156,7 +153,8 @@ __device__ __forceinline__ void score_fill_pairs(const void *array, const Extent
     if (aligned && column + EACH <= columns) {
       const From *const from = row + (BITS ? column >> 5 : column);
 #pragma unroll 8
-      for (int r = lane / LANES; r < n; r += ABREAST) piece.join(*(const uint4 *)(from + r * row_stride));
+      for (int r = 0; r < 64; r += ABREAST)  // the last row again in the place of rows that there are not
+        piece.join(*(const uint4 *)(from + min(r + lane / LANES, n - 1) * row_stride));
     } else if (!BITS && stride[RANK - 1] == 1 && row_stride > 0 && column < columns) {
       // No word is read past the array: of its last row elements are read one by one.
       const unsigned char *const from = (const unsigned char *)row + column;
