@@ -221,7 +221,7 @@ static const score_kernel mask_kernels[] = {
     /* Tiles that begin with a document, and whose keys do. */
     { "wgmma_rising", M_RISING, "bf16,d=72,mask=none",
       WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
-      1100, 0, 0, 0 },
+      1200, 0, 0, 0 },
     { "wgmma_alike", M_ALIKE, "fp16,d=64,mask=none",
       WGMMA("br=64,schedule=plain,bc=80,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"), true, 0,
       0, 500, 0, 0, 0 },

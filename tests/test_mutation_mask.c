@@ -185,6 +185,9 @@ static const score_fault faults[] = {
     { "the second of two lines that are alike is not left", "wgmma_words", "mask_line_words.cu", "if (lane < (int)LINES && ", "if (lane < 1 && " },
     { "the second of two words that are alike is the first", "wgmma_words", "mask_line_words.cu", "(int)(i * (32 / BLOCKS)) + lane", "lane" },
     { "the last key cuts no block in doubt", "wgmma_dense", C, "cut = cut || $(pr.last_key(\"query\")) < key + BC - 1", "cut = cut" },
+    { "the first block is left out, from left to right", "wgmma_dense", M, "\"- 1\" or \"+ 1\"", "\"+ 0\" or \"+ 1\"" },
+    { "the last block is told too soon, from left to right", "wgmma_dense", M, "word $(pr.ascends and \">= hi\" or \"<= lo\")) return -1;",
+      "word $(pr.ascends and \">= hi - 1\" or \"<= lo\")) return -1;" },
     { "the last chunk has no tiles", "wgmma_turned", "chunk_tiles.cu", " + ChunkTiles::tiles_of(rest);", ";" },
     { "rows before the first chunk are those of a whole one", "wgmma_turned", "chunk_tiles.cu", "if (n >= before) {", "if (true) {" },
 };
