@@ -11,8 +11,8 @@
 //|   -- see nearly the same.
 //|   pr.skips = l.masks and not l.ahead and (l.wgs or 1) > 2
 //|   pr.overs = pr.skips and not l.o_in_q  -- and is over before others
-//|   -- Of one or two warpgroups under an array by pairs, as of trees, a tile's last block is most often the one in doubt: it comes last, and
-//|   -- its pairs are asked beside products of the block before.
+//|   -- Of one or two warpgroups under an array by pairs, as of trees, the last block of keys is most often the one in doubt: it comes last
+//|   -- and its pairs are asked beside products of the block before.
 //|   pr.ascends = l.masks and l.masks.plane and (l.wgs or 1) <= 2
 //|   -- When its last S is there, Q of the next tile may come.
 //|   pr.last_s = l.masks and not l.ahead and not l.o_in_q and (pr.skips and "CODE_OVER << wg" or "CODE_LAST")
