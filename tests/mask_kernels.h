@@ -55,6 +55,10 @@
 #define M_FOUND                                                                          \
     "x = i32 'b sk'\nfunction run(x, n) return max(x, 0) // 1000000 + n // 70 % 2 end\n" \
     "function mask(b, h, i, j) return j <= i + off and run(x[b][i], i) == run(x[b][j], j) end\n"
+/* Documents so short that tiles begin anywhere, of numbers that rise. */
+#define M_MANY                                                                                  \
+    "x = i32 'b sk'\nfunction run(x, n) return max(x, 0) // 1000000 + (n + 7) // 50 end\n" \
+    "function mask(b, h, i, j) return j <= i and run(x[b][i], i) == run(x[b][j], j) end\n"
 /* Documents that begin anywhere, of numbers that rise. */
 #define M_RISING                                                                                            \
     "x = i32 'b sk'\nfunction run(x, n, b) return max(x, 0) // 1000000 + (n + 40 * min(b, 8)) // 190 end\n" \
@@ -222,6 +226,9 @@ static const score_kernel mask_kernels[] = {
     { "wgmma_rising", M_RISING, "bf16,d=72,mask=none",
       WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
       1200, 0, 0, 0 },
+    { "wgmma_many", M_MANY, "bf16,d=64,mask=none",
+      WGMMA("br=128,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
+      400, 0, 0, 0 },
     { "wgmma_alike", M_ALIKE, "fp16,d=64,mask=none",
       WGMMA("br=64,schedule=plain,bc=80,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"), true, 0,
       0, 500, 0, 0, 0 },

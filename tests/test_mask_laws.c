@@ -253,7 +253,7 @@ Test(mask_laws, and_where_they_begin_anywhere)
 /* As of long sequences. */
 Test(mask_laws, and_where_a_kernel_before_has_looked_for_them)
 {
-    documents(true, true, &(edit){ "mask_places.lua", "local ENTRIES = 24", "local ENTRIES = 0" },
+    documents(true, true, &(edit){ "mask_places.lua", "local ENTRIES = 8", "local ENTRIES = 0" },
               "flash_fwd_wgmma:br=64,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=plain,"
               "grid=persistent,ahead=0,sections=1,cluster=1,exp=0,rescale=lazy,convert=early,o_path=tma");
 }

@@ -187,6 +187,8 @@ static const score_fault faults[] = {
     { "the second of two words that are alike is the first", "wgmma_words", "mask_line_words.cu", "(int)(i * (32 / BLOCKS)) + lane",
       "lane" },
     { "the last key cuts no block in doubt", "wgmma_dense", C, "cut = cut || $(pr.last_key(\"query\")) < key + BC - 1", "cut = cut" },
+    { "the run of a line's last row for those of all", "wgmma_many", "mask_runs.cu", "lo = run_of(row)", "lo = run_of(end)" },
+    { "runs of the words before are not counted", "wgmma_many", "mask_runs.cu", "return before[row / 32] + ", "return " },
     { "the first block is left out, from left to right", "wgmma_dense", M, "\"- 1\" or \"+ 1\"", "\"+ 0\" or \"+ 1\"" },
     { "the last block is told too soon, from left to right", "wgmma_dense", M, "word $(pr.ascends and \">= hi\" or \"<= lo\")) return -1;",
       "word $(pr.ascends and \">= hi - 1\" or \"<= lo\")) return -1;" },

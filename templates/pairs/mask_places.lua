@@ -32,7 +32,7 @@ end
 -- up to as many the extent `long` is 0. Ints of an entry of its tables of what is read by queries and by keys, which then lie in shared
 -- memory; nil where these are too large.
 places.SHORT = 8192
-local ENTRIES = 24 -- ints of both: 12 KB
+local ENTRIES = 8 -- ints of both: 4 KB
 function places.own_entries(p)
   local queries, keys = edges.tables(p):match("mask_queries int32 [^,]* (%d+)"), edges.tables(p):match("mask_keys int32 [^,]* (%d+)")
   if not queries or not keys or queries + keys > ENTRIES then return nil end

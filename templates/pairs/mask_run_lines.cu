@@ -24,9 +24,10 @@ __device__ __forceinline__ int sum_upto(int x, int *sums, int &all) {
   all = (int)__reduce_add_sync(~0u, (u32)of_warp);
   return x + (int)__reduce_add_sync(~0u, lane < warp ? (u32)of_warp : 0u);
 }
-// How many tiles a sequence has that begin with its runs, 0 where these are none, or many. To be used by whole thread blocks.
-__device__ __forceinline__ int cut_at_runs(const Params &p, const Sequence &sequence, int place, u32 *changes, int *begins, RunTile *tiles,
-                                           int (*sums)[LINE_WARPS]) {
+// How many tiles a sequence has that begin with its runs, 0 where these are none, or many; rising: whether there are runs. To be used by
+// whole thread blocks.
+__device__ __forceinline__ int cut_at_runs(const Params &p, const Sequence &sequence, int place, u32 *changes, int *before, int *begins,
+                                           RunTile *tiles, int (*sums)[LINE_WARPS], bool &rising) {
   const int rows = sequence.sq(), words = (p.sq + 31) / 32, most = run_tiles_most(p);
   bool wrong = rows != sequence.sk() || rows > RUN_ROWS;
 //| if own then
@@ -47,17 +48,22 @@ __device__ __forceinline__ int cut_at_runs(const Params &p, const Sequence &sequ
       const uint2 of = ((const uint2 *)p.mask_runs)[(long long)$(place) * words + i];
       changes[i] = of.x, wrong |= of.y != 0;
     }
-  if (__syncthreads_or(wrong)) return 0;
+  rising = !__syncthreads_or(wrong);
+  if (!rising) return 0;
   int runs = 1, all;  // the first begins with row 0, where nothing changes
 #pragma unroll 1
   for (int first = 0; first < words; first += LINE_WARPS * 32) {
     const int i = first + (int)threadIdx.x;
     u32 mine = i < words ? changes[i] : 0;
     int run = runs - __popc(mine) + sum_upto(__popc(mine), sums[first / (LINE_WARPS * 32) % 2], all);
+    if (i < words) before[i] = run - 1;
     for (; mine != 0 && run < most; run++, mine &= mine - 1) begins[run] = i * 32 + __ffs(mine) - 1;
     runs += all;
   }
-  if (runs > most) return 0;
+  if (runs > most) {
+    __syncthreads();
+    return 0;
+  }
   if (threadIdx.x == 0) begins[0] = 0, begins[runs] = rows;
   __syncthreads();
   int count = 0;
@@ -77,10 +83,11 @@ __device__ __forceinline__ int cut_at_runs(const Params &p, const Sequence &sequ
 
 // A warp makes a word. Each thread block finds the tiles of its sequence, and the first of them leaves these.
 //| if own then
-// Of a short sequence it asks arrays themselves for runs, and makes tables where tiles begin anywhere.
+// Of a short sequence it asks arrays themselves for runs, and makes tables where there are none.
 //| end
 extern "C" __global__ void __launch_bounds__(LINE_WARPS * 32) fa_mask_lines(const __grid_constant__ Params p) {
   __shared__ u32 changes[RUN_ROWS / 32];
+  __shared__ int before[RUN_ROWS / 32];
   __shared__ int begins[RUN_TILES + 1];
   __shared__ RunTile tiles[RUN_TILES];
   __shared__ int sums[4][LINE_WARPS];
@@ -94,11 +101,13 @@ extern "C" __global__ void __launch_bounds__(LINE_WARPS * 32) fa_mask_lines(cons
   for (int place = (int)$(wk.block) % places; place < places; place += blocks) {
     const int share = (int)$(wk.block) / places, shares = max(1, (blocks - place + places - 1) / places);
     const Sequence sequence = sequence_of(p, place);
-    const int cut = cut_at_runs(p, sequence, place, changes, begins, tiles, sums), count = cut > 0 ? cut : head_tiles(p);
+    bool rising;
+    const int cut = cut_at_runs(p, sequence, place, changes, before, begins, tiles, sums, rising), count = cut > 0 ? cut : head_tiles(p);
+    const RunsOfRows runs = {changes, before, rising};
 //| local of = own and "of_place" or "p"
 //| if own then
     Params of_place = p;
-    if (cut == 0 && is_short(p)) {
+    if (!rising && is_short(p)) {
       const ScoreTile t = score_tile(p, sequence, 0);
       const int steps = score_steps(p.sq), key_steps = score_steps(p.sk);
       for (int step = warp; step < steps; step += LINE_WARPS) score_fill_queries(p, t, 0, step, lane, queries + step * $(own.queries));
@@ -130,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(LINE_WARPS * 32) fa_mask_lines(cons
       const int row = tile.row + line % WGS * 64, end = min(row + 64, tile.upto) - 1;
       BlockOfLine of = {false, false, false};
       if (row < tile.upto)
-        of = block_of_line($(of), sequence, 0, row, end, key_range($(of), sequence, 0, row, end, tile.from), block, tile);
+        of = block_of_line($(of), sequence, 0, row, end, key_range($(of), sequence, 0, row, end, tile.from), block, tile, runs);
       const u32 seen = __ballot_sync(~0u, of.seen), maybe = __ballot_sync(~0u, of.maybe), edges = __ballot_sync(~0u, of.edges);
       if (lane == 0) to[job] = make_uint4(seen, maybe, edges, 0);
     }
