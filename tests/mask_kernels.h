@@ -56,7 +56,7 @@
     "x = i32 'b sk'\nfunction run(x, n) return max(x, 0) // 1000000 + n // 70 % 2 end\n" \
     "function mask(b, h, i, j) return j <= i + off and run(x[b][i], i) == run(x[b][j], j) end\n"
 /* Documents so short that tiles begin anywhere, of numbers that rise. */
-#define M_MANY                                                                                  \
+#define M_MANY                                                                             \
     "x = i32 'b sk'\nfunction run(x, n) return max(x, 0) // 1000000 + (n + 7) // 50 end\n" \
     "function mask(b, h, i, j) return j <= i and run(x[b][i], i) == run(x[b][j], j) end\n"
 /* Documents that begin anywhere, of numbers that rise. */
