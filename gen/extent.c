@@ -46,6 +46,7 @@ fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms)
                            [FA_EXTENT_TABLE] = table,
                            [FA_EXTENT_ENTRIES] = table,
                            [FA_EXTENT_PROMPTS] = p->hkv > 0 && (int64_t)p->sq * (p->hq / p->hkv) > FA_FEW_ROWS,
+                           [FA_EXTENT_LONG] = p->sq > FA_SHORT_ROWS || p->sk > FA_SHORT_ROWS,
                            [FA_EXTENT_PARTS] = parts,
                            [FA_EXTENT_GROUP] = p->hkv > 0 ? p->hq / p->hkv : 0,
                            [FA_EXTENT_UNITS] = (int64_t)p->b * p->hkv,

@@ -28,6 +28,7 @@
     X(TABLE, "table", "page_table_stride", "elements from one sequence's row of the page table to the next")             \
     X(KEYS, "keys", "keys", "sk, or 1 where that is 0: a grid over it is not empty")                                     \
     X(PROMPTS, "prompts", "prompts", "1 where sequences may have more than FA_FEW_ROWS query rows of a group, else 0")   \
+    X(LONG, "long", "long", "1 where sequences may have more than FA_SHORT_ROWS queries or keys, else 0")                \
     X(ENTRIES, "entries", "entries", "entries of a sequence's row of the page table: pages of the longest")              \
     X(PARTS, "parts", "parts", "partial results that a merge is given")                                                  \
     X(GROUP, "group", "group", "query heads of a KV head: hq / hkv")                                                     \
@@ -59,6 +60,9 @@ extern const char *const fa_extent_shapes[FA_EXTENT_COUNT]; /* as the shape of a
 
 /* Parts that a merge is taken to have where only a problem is known, which does not say: in models, tuning and verification. */
 #define FA_PARTS_TYPICAL 8
+
+/* Queries, or keys, of a sequence that one thread block looks through by itself. */
+#define FA_SHORT_ROWS 8192
 
 /* The sizes of one call. */
 typedef struct fa_sizes {

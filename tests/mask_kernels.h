@@ -43,8 +43,9 @@
 #define M_SEEN \
     "m = u8 'b sq sk'; doc = i32 'b sk'\nfunction mask(b, h, i, j) return doc[b][i] == doc[b][j] and (m[b][i][j] ~= 0 or j < 3) end\n"
 #define M_TWO "m = u8 'b sq sk'; m2 = bits 'b hq sq sk'\nfunction mask(b, h, i, j) return m[b][i][j] > 1 or not m2[b][h][i][j] end\n"
-/* Runs of 64 that are alike. */
+/* Runs of 64 that are alike; of 128, two lines and two blocks of 64 keys. */
 #define M_RUNS "blk = u8 'b hq sq/64 sk/64'\nfunction mask(b, h, i, j) return blk[b][h][i // 64][j // 64] ~= 0 end\n"
+#define M_PAIRED "blk = u8 'b hq sq/128 sk/128'\nfunction mask(b, h, i, j) return blk[b][h][i // 128][j // 128] ~= 0 end\n"
 /* Blocks of which one warpgroup sees nothing, in front, in the middle and at the end, and others a part. */
 #define M_SKIPS \
     "doc = i32 'b sk'\nfunction mask(b, h, i, j) return j <= i + off and (i // 64 + j // 96) % 3 ~= 1 and doc[b][i] ~= doc[b][j] end\n"
@@ -54,6 +55,10 @@
 #define M_FOUND                                                                          \
     "x = i32 'b sk'\nfunction run(x, n) return max(x, 0) // 1000000 + n // 70 % 2 end\n" \
     "function mask(b, h, i, j) return j <= i + off and run(x[b][i], i) == run(x[b][j], j) end\n"
+/* Documents so short that tiles begin anywhere, of numbers that rise. */
+#define M_MANY                                                                             \
+    "x = i32 'b sk'\nfunction run(x, n) return max(x, 0) // 1000000 + (n + 7) // 50 end\n" \
+    "function mask(b, h, i, j) return j <= i and run(x[b][i], i) == run(x[b][j], j) end\n"
 /* Documents that begin anywhere, of numbers that rise. */
 #define M_RISING                                                                                            \
     "x = i32 'b sk'\nfunction run(x, n, b) return max(x, 0) // 1000000 + (n + 40 * min(b, 8)) // 190 end\n" \
@@ -133,7 +138,7 @@ static const score_kernel mask_kernels[] = {
             "o_path=tma"),
       true, 0, 0, 300, 400, 0, 0 },
     /* Lines of several words. */
-    { "wgmma_words", M_RUNS, "bf16,d=64,mask=none",
+    { "wgmma_words", M_PAIRED, "bf16,d=64,mask=none",
       WGMMA("br=128,schedule=plain,bc=64,q_bufs=1,grid=static,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"), true, 0, 0,
       140, 4000, 0, 0 },
     { "wgmma_skips", M_SKIPS, "bf16,d=64,mask=none",
@@ -220,7 +225,10 @@ static const score_kernel mask_kernels[] = {
     /* Tiles that begin with a document, and whose keys do. */
     { "wgmma_rising", M_RISING, "bf16,d=72,mask=none",
       WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
-      600, 0, 0, 0 },
+      1200, 0, 0, 0 },
+    { "wgmma_many", M_MANY, "bf16,d=64,mask=none",
+      WGMMA("br=128,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
+      400, 0, 0, 0 },
     { "wgmma_alike", M_ALIKE, "fp16,d=64,mask=none",
       WGMMA("br=64,schedule=plain,bc=80,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma"), true, 0,
       0, 500, 0, 0, 0 },

@@ -289,6 +289,19 @@ Test(steps, units_of_a_workspace)
     cr_expect_eq(fa_workspace_bytes(&w, &sizes, NULL), -1, "more than 2^63 - 1");
 }
 
+/* A kernel for long sequences alone has no blocks where none is. */
+Test(steps, extents_tell_long_sequences)
+{
+    fa_product grid;
+    fa_problem p = shaped_problem("bf16,d=64,b=2,hq=8,hkv=4,sq=100,sk=200");
+    cr_assert_eq(fa_product_parse(&grid, "sms 4 long"), FA_OK, "%s", fa_last_error());
+    for (int i = 0; i < 4; i++) {
+        p.sq = i & 1 ? FA_SHORT_ROWS + 1 : FA_SHORT_ROWS, p.sk = i & 2 ? FA_SHORT_ROWS + 1 : 1;
+        fa_sizes sizes = fa_sizes_of(&p, 132);
+        cr_expect_eq(fa_product_value(&grid, &sizes), i ? 528 : 0, "of %d queries and %d keys", p.sq, p.sk);
+    }
+}
+
 /* dS of a query head of 8192 x 8192 is 128 MiB, of 16384 x 16384 512 MiB. */
 #define DS "s bf16 units members sq/64 sk/64 4096, sums fp32 sliced units sk/128 32768"
 Test(steps, groups_are_sliced_where_that_occupies_more_of_a_chip)

@@ -2,8 +2,8 @@
  * sequences apart where their tiles are the same; keys are read of those tiles alone that hold a pair which is seen. FAGEN_TEST_FULL=1: of
  * all kernels and masks of the tables. */
 #include "score_launch.h"
-#include "test_cache_scratch.h"
 #include "test_full.h"
+#include "test_template_edit.h"
 
 TestSuite(mask_laws, .timeout = 600);
 
@@ -18,15 +18,23 @@ typedef struct call {
     int b, hq, hkv, sq, sk;
 } call;
 
-static void open_call(call *c, bool hopper)
+/* with: an edit of a template, or NULL. */
+static void open_edited(call *c, bool hopper, const edit *with)
 {
     *c = (call){ .a = FA_ARGS_INIT };
     scratch_make();
+    if (with)
+        write_edited(with);
     test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
-    c->ctx = hopper ? test_hopper_context(NULL, scratch, 3) : test_context(NULL, scratch);
+    c->ctx = hopper ? test_hopper_context(with ? scratch : NULL, with ? "" : scratch, 3) : test_context(NULL, scratch);
     SCORE_OK(fa_gen_open(&c->gen, NULL));
     SCORE_OK(fa_alloc(c->ctx, &c->workspace, SCORE_WORKSPACE));
     SCORE_OK(fa_workspace_init(c->ctx, c->workspace, SCORE_WORKSPACE, NULL));
+}
+
+static void open_call(call *c, bool hopper)
+{
+    open_edited(c, hopper, NULL);
 }
 
 static void close_call(call *c)
@@ -192,13 +200,13 @@ static const int anywhere[] = { 0, 131, 187, 441, 512 };
 
 /* Packed in one sequence, as sequences apart, in the same order of the same tiles. rising: numbers that rise, of documents which begin
  * anywhere: so do the tiles, then. */
-static void documents(bool hopper, bool rising, const char *config)
+static void documents(bool hopper, bool rising, const edit *with, const char *config)
 {
     const int *begin = rising ? anywhere : first_of;
     static result apart, together;
     int32_t doc[512], first[DOCUMENTS + 1];
     call c;
-    open_call(&c, hopper);
+    open_edited(&c, hopper, with);
     shape(&c, 1, 2, 1, 512, 512);
     for (int i = 0; i <= DOCUMENTS; i++)
         first[i] = begin[i];
@@ -225,19 +233,27 @@ static void documents(bool hopper, bool rising, const char *config)
 
 Test(mask_laws, documents_give_the_bits_of_sequences_apart)
 {
-    documents(false, false, "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=1,stages_v=2,order=v_last,q_regs=0,pack=0,lag=8,ctas=1");
+    documents(false, false, NULL, "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=1,stages_v=2,order=v_last,q_regs=0,pack=0,lag=8,ctas=1");
 }
 
 Test(mask_laws, they_do_on_hopper_too)
 {
-    documents(true, false,
+    documents(true, false, NULL,
               "flash_fwd_wgmma:br=64,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=plain,"
               "grid=persistent,ahead=0,sections=1,cluster=1,exp=0,rescale=lazy,convert=early,o_path=direct");
 }
 
 Test(mask_laws, and_where_they_begin_anywhere)
 {
-    documents(true, true,
+    documents(true, true, NULL,
+              "flash_fwd_wgmma:br=64,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=plain,"
+              "grid=persistent,ahead=0,sections=1,cluster=1,exp=0,rescale=lazy,convert=early,o_path=tma");
+}
+
+/* As of long sequences. */
+Test(mask_laws, and_where_a_kernel_before_has_looked_for_them)
+{
+    documents(true, true, &(edit){ "mask_places.lua", "local ENTRIES = 8", "local ENTRIES = 0" },
               "flash_fwd_wgmma:br=64,bc=64,ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=plain,"
               "grid=persistent,ahead=0,sections=1,cluster=1,exp=0,rescale=lazy,convert=early,o_path=tma");
 }

@@ -184,7 +184,7 @@ Test(verify_sequences, are_described_in_one_file)
           "tile_order.cu mask_lines.cu mask_kernel.cu mask_values.cu mask_runs.cu mask_run_lines.cu" },
         { "p.sk", "naive.cu naive_bwd.cu tiled.cu grad_hopper_common.cu grad_hopper_parts.cu grad_q_spill.cu grad_spill.cu "
                   "grad_operands.cu hopper_staged.cu append.cu places.cu marks.cu grad_hopper_single.cu program.cu widen.cu "
-                  "mask_lines.cu mask_kernel.cu key_tiles.cu hopper_scheduler.cu" }
+                  "mask_lines.cu mask_kernel.cu mask_run_lines.cu key_tiles.cu hopper_scheduler.cu" }
     };
     size_t files = 0;
     for (const fa_template_file *f = fa_template_files; f->name; f++) {

@@ -372,9 +372,11 @@ return masked {
     } }
     if l.masks then
       steps[1].keys_most = mask_places.keys_most(c, l.wgs)
-      -- Where it leaves an order of tiles, these are numbered by its launch as by the kernel's that draws them.
-      table.insert(steps, 1, { entry = "fa_mask_lines", threads = 256, smem = 0, grid = l.ordered and steps[1].grid or "sms 4",
-        per_sm = l.ordered and 4 or 0, pdl = 1 })
+      -- Of tiles that begin with runs few thread blocks make the lines: attention's wait for them on the other SMs. Where the kernel leaves
+      -- an order of tiles, these are numbered by its launch as by the kernel's that draws them.
+      local grid = l.runs and (p.score.marks_by_b and "b " or "") .. "sq/512" or l.ordered and steps[1].grid or "sms 4"
+      table.insert(steps, 1, { entry = "fa_mask_lines", threads = l.runs and 1024 or 256, smem = 0, grid = grid,
+        per_sm = l.runs and 1 or l.ordered and 4 or 0, pdl = 1 })
     end
     return steps
   end,
@@ -511,6 +513,6 @@ return masked {
       share = share,
       regs = l.regs,
     }
-    return l.masks and { { bytes = 65536, latency = 3000 }, own } or own
+    return l.masks and { { bytes = 65536, latency = 3000, regs = l.runs and 64 or nil }, own } or own
   end,
 }

@@ -61,7 +61,7 @@ function places.of(p, c, stages, group)
   l.slot = l.ranges + ((edges.cuts_right(p) or p.has_lengths) and 16 + (l.masks and 0 or 16 * l.wgs) or 0)
   l.runs = l.masks and not c.parts and mask_places.runs(p, c) or false
   -- So many tiles, the last of a launch, come in the order of their blocks of keys: pairs/mask_line_words.cu.
-  l.ordered = l.masks and not l.masks.brings and not c.parts and c.grid == 2 and 512 * c.ctas or false
+  l.ordered = l.masks and not l.masks.brings and not c.parts and c.grid == 2 and c.ctas == 1 and 512 or false
   -- At d = 64 a launch takes some 4 us more so, for which no reason was found.
   l.in_chunks = p.d + p.dv > 128 and p.op == "forward" and not c.parts and c.grid == 2 and c.cluster == 1 and c.ahead == 0 and l.wgs > 1
     and not p.has_lengths and p.score and edges.ends(p) and p.score.of_runs or false

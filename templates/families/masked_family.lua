@@ -2,6 +2,7 @@
 -- and V of few bits become 16 bits (tiles/widen.cu).
 
 local edges = include "pairs/edges.lua"
+local mask_places = include "pairs/mask_places.lua"
 local widen = include "tiles/widening.lua"
 
 -- a with those names of b that it has not.
@@ -21,8 +22,10 @@ return function(family)
 
   masked.steps = function(p, c, a, l)
     local steps = family.steps(p, c, a, l)
-    if edges.fills(p, l) then table.insert(steps, 1, { entry = "fa_mask_tables", threads = 256, smem = 0, grid = "sms 4",
-      pdl = l and l.masks and 1 or 0 }) end
+    if edges.fills(p, l) then
+      table.insert(steps, 1, { entry = "fa_mask_tables", threads = 256, smem = 0,
+        grid = l and l.runs and mask_places.own_entries(p) and "sms 4 long" or "sms 4", pdl = l and l.masks and 1 or 0 })
+    end
     if p.low then table.insert(steps, 1, widen.step(a)) end
     return steps
   end

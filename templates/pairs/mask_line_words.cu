@@ -1,6 +1,7 @@
-//| needs "c.ctas l.ordered"
+//| needs "c.bc c.ctas l.masks l.ordered"
 //| -- The kernel before that of a family whose consumers find what they see of each block of keys in lines, and the order in which it
 //| -- leaves tiles. After pairs/mask_lines.cu and work/tile_order.cu.
+//| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local program = p.score
 //| local heads = program.marks_by_h and "p.hq" or "1"
@@ -81,23 +82,49 @@ __device__ __forceinline__ void order_tiles(const Params &p) {
 //| end
 
 //| local places = (program.marks_by_b and "p.b" or "1") .. " * " .. heads
+//| -- Rows, and blocks of keys, that are alike are asked for once.
+//| local alike = not l.masks.brings and p.mask == "none" and not pr.ends_in_part
+//| local function share_of(grain, size) return alike and (grain % (4 * size) == 0 and 4 or grain % (2 * size) == 0 and 2) or 1 end
+//| local lines, blocks = share_of(program.row_grain, 64), share_of(program.grain, c.bc)
+//| if alike then
+// A lane has a block for all of LINES lines and BLOCKS blocks, which the mask does not tell apart, and a warp makes so many words of each.
+constexpr u32 LINES = $(lines), BLOCKS = $(blocks);
+//| else
 // A warp makes a word.
+constexpr u32 LINES = 1, BLOCKS = 1;
+//| end
 extern "C" __global__ void __launch_bounds__(256) fa_mask_lines(const __grid_constant__ Params p) {
   const int lane = (int)threadIdx.x % 32;
-  const u32 lines = (u32)line_count(p), words = (u32)line_words(p), all = (u32)$(places) * lines;
+  const u32 own_lines = (u32)line_count(p), own_words = (u32)line_words(p);
+  const u32 lines = (own_lines + LINES - 1) / LINES, words = (own_words + BLOCKS - 1) / BLOCKS, all = (u32)$(places) * lines;
   // No division of long integers for each: the next word of a warp is so many lines and words further.
   const u32 first = $(wk.block) * 8 + threadIdx.x / 32, warps = $(wk.blocks) * 8;
   grid_over(), grid_wait();
   u32 line = first / words, word = first % words;
 #pragma unroll 1
   while (line < all) {
-    const u32 place = line / lines;
-    const int row = (int)(line - place * lines) * 64, block = (int)word * 32 + lane, head = (int)(place % (u32)$(heads));
+    const u32 place = line / lines, own_line = (line - place * lines) * LINES;
+    const int row = (int)own_line * 64, block = (int)((word * 32 + lane) * BLOCKS), head = (int)(place % (u32)$(heads));
     const Sequence sequence = sequence_of(p, (int)(place / (u32)$(heads)));
     const int end = min(row + 64, row_count(p, sequence)) - 1;
-    const BlockOfLine of = block_of_line(p, sequence, head, row, end, key_range(p, sequence, head, row, end), block);
+    const Range range = key_range(p, sequence, head, row, end);
+//| if alike then
+    const bool met = block <= range.block_hi && block + (int)BLOCKS > range.block_lo;
+    const int is = met ? class_of_rows(p, sequence, head, row, end, max(block, range.block_lo)) : 0;
+#pragma unroll
+    for (u32 i = 0; i < BLOCKS; i++) {
+      const BlockOfLine of =
+          as_seen(range, (int)((word * BLOCKS + i) * 32) + lane, __shfl_sync(~0u, is, (int)(i * (32 / BLOCKS)) + lane / (int)BLOCKS), 2);
+      const u32 seen = __ballot_sync(~0u, of.seen), maybe = __ballot_sync(~0u, of.maybe), edges = __ballot_sync(~0u, of.edges);
+      if (lane < (int)LINES && own_line + lane < own_lines && word * BLOCKS + i < own_words)
+        ((uint4 *)p.mask_lines)[((long long)place * own_lines + own_line + lane) * own_words + word * BLOCKS + i] =
+            make_uint4(seen, maybe, edges, 0);
+    }
+//| else
+    const BlockOfLine of = block_of_line(p, sequence, head, row, end, range, block);
     const u32 seen = __ballot_sync(~0u, of.seen), maybe = __ballot_sync(~0u, of.maybe), edges = __ballot_sync(~0u, of.edges);
     if (lane == 0) ((uint4 *)p.mask_lines)[(long long)line * words + word] = make_uint4(seen, maybe, edges, 0);
+//| end
     line += warps / words, word += warps % words;
     if (word >= words) line++, word -= words;
   }

@@ -4,6 +4,7 @@
 //| local wk = include("work/work.lua").of(p, l)
 //| local program = p.score
 //| local heads, of_head = program.marks_by_h and "p.hq" or "1", program.marks_by_h and "head" or "0"
+//| local of_runs = l.runs and ", const RunTile &tile, const RunsOfRows &runs" or ""
 //| local of_sequence = program.marks_by_b and "(int)sequence.batch" or "0"
 //| if l.runs then
 //|   include "pairs/mask_runs.cu"
@@ -30,13 +31,21 @@ __device__ __forceinline__ const uint4 *mask_line(const Params &p, const Sequenc
 struct BlockOfLine {
   bool seen, maybe, edges;
 };
+// is: its class; solved: whether what is solved of the mask hides all (0), some (1) or none (2) of it.
+__device__ __forceinline__ BlockOfLine as_seen(const Range &range, int block, int is, int solved) {
+  if (block < range.block_lo || block > range.block_hi) return {false, false, false};
+  const bool sees = is != 0 && solved != 0;
+  return {sees, sees && is == 1, sees && (solved == 1 || block <= range.full_lo || block >= range.full_hi)};
+}
 __device__ __forceinline__ BlockOfLine block_of_line(const Params &p, const Sequence &sequence, int head, int row, int end,
-                                                     const Range &range, int block$(l.runs and ", const RunTile &tile" or "")) {
+                                                     const Range &range, int block$(of_runs)) {
   if (block < range.block_lo || block > range.block_hi) return {false, false, false};
 //| if pr.ends_in_part and l.runs then
   int is, solved;
-  if (tile.of_run()) {
-    is = tile.class_of(block, range.key_hi), solved = solved_of_rows(p, sequence, head, row, end, tile.from + block * BC);
+  const int key = tile.from + block * BC;
+  if (tile.of_run() || runs.known) {
+    is = tile.of_run() ? tile.class_of(block, range.key_hi) : runs.class_of(row, end, key, min(key + BC, sequence.sk()) - 1);
+    solved = solved_of_rows(p, sequence, head, row, end, key);
   } else {
     const int both = classes_of_rows(p, sequence, head, row, end, block);
     is = both & 3, solved = both >> 2;
@@ -45,12 +54,13 @@ __device__ __forceinline__ BlockOfLine block_of_line(const Params &p, const Sequ
   const int both = classes_of_rows(p, sequence, head, row, end, block), solved = both >> 2;
   const int is = both & 3;
 //| elseif l.runs then
-  const int is = tile.of_run() ? tile.class_of(block, range.key_hi) : class_of_rows(p, sequence, head, row, end, block), solved = 2;
+  const int key = block * BC, solved = 2;
+  const int is = tile.of_run() ? tile.class_of(block, range.key_hi)
+    : runs.known ? runs.class_of(row, end, key, min(key + BC, sequence.sk()) - 1) : class_of_rows(p, sequence, head, row, end, block);
 //| else
   const int is = class_of_rows(p, sequence, head, row, end, block), solved = 2;
 //| end
-  const bool sees = is != 0 && solved != 0;
-  return {sees, sees && is == 1, sees && (solved == 1 || block <= range.full_lo || block >= range.full_hi)};
+  return as_seen(range, block, is, solved);
 }
 
 //| if l.runs then

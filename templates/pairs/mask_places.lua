@@ -28,6 +28,17 @@ function places.runs(p, c)
   return p.score.staged_mask.equal and c.grid == 2 and c.o_path == 2 and c.cluster == 1
 end
 
+-- Queries, and keys, of a sequence that each thread block of the kernel of lines looks through by itself, so that none need be waited for:
+-- up to as many the extent `long` is 0. Ints of an entry of its tables of what is read by queries and by keys, which then lie in shared
+-- memory; nil where these are too large.
+places.SHORT = 8192
+local ENTRIES = 8 -- ints of both: 4 KB
+function places.own_entries(p)
+  local queries, keys = edges.tables(p):match("mask_queries int32 [^,]* (%d+)"), edges.tables(p):match("mask_keys int32 [^,]* (%d+)")
+  if not queries or not keys or queries + keys > ENTRIES then return nil end
+  return { queries = tonumber(queries), keys = tonumber(keys) }
+end
+
 -- Columns { node =, type =, at = }, rows { node =, type = }, elements = where those of the first row begin, pitch of a row, words of bits,
 -- whole where blocks begin at words: at is in a stage. bytes: of a stage. brings: whether anything is.
 function places.of(p, c)

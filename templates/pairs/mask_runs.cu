@@ -10,6 +10,20 @@ struct RunTile {
     return key >= end ? 0 : min(key + BC - 1, last) < end ? 2 : 1;
   }
 };
+// The runs of a sequence whose values rise, as a bit for each row with which one begins: of the rows before each 32, how many do.
+struct RunsOfRows {
+  const u32 *changes;
+  const int *before;
+  bool known;
+  __device__ __forceinline__ int run_of(int row) const {
+    return before[row / 32] + __popc(changes[row / 32] & (2u << row % 32) - 1);
+  }
+  // What an equality is on these rows and keys, as RunTile::class_of() has it.
+  __device__ __forceinline__ int class_of(int row, int end, int key, int last) const {
+    const int lo = run_of(row), hi = run_of(end), key_lo = run_of(key), key_hi = run_of(last);
+    return key_hi < lo || hi < key_lo ? 0 : lo == key_hi && hi == key_lo ? 2 : 1;
+  }
+};
 __device__ __forceinline__ int head_tiles(const Params &p) { return (p.sq + BR - 1) / BR; }
 // So many a sequence may have: tiles that are short are many.
 __device__ __forceinline__ int run_tiles_most(const Params &p) {

@@ -11,6 +11,9 @@
 //|   -- see nearly the same.
 //|   pr.skips = l.masks and not l.ahead and (l.wgs or 1) > 2
 //|   pr.overs = pr.skips and not l.o_in_q  -- and is over before others
+//|   -- Of one or two warpgroups under an array by pairs, as of trees, the last block of keys is most often the one in doubt: it comes last
+//|   -- and its pairs are asked beside products of the block before.
+//|   pr.ascends = l.masks and l.masks.plane and (l.wgs or 1) <= 2
 //|   -- When its last S is there, Q of the next tile may come.
 //|   pr.last_s = l.masks and not l.ahead and not l.o_in_q and (pr.skips and "CODE_OVER << wg" or "CODE_LAST")
 //|   local program = p.score
@@ -39,16 +42,19 @@ __device__ __forceinline__ u32 code_at(u32 smem, int stage) { return smem + SMEM
 __device__ __forceinline__ bool code_has(int code, int bits) { return __any_sync(~0u, (code & bits) != 0); }
 __device__ __forceinline__ bool code_is(int code, int wg, int what) { return __any_sync(~0u, (code >> wg & CODE_EDGE) == what); }
 
-// A tile's blocks from right to left, as the rows of each warpgroup see them: a lane for each has its line. -1 ends them. To be used by
+//|     local first, last = pr.ascends and "lo" or "hi", pr.ascends and "hi" or "lo"
+//|     local way = pr.ascends and "left to right" or "right to left"
+// A tile's blocks from $(way), as the rows of each warpgroup see them: a lane for each has its line. -1 ends them. To be used by
 // a whole warp.
 struct TileBlocks {
   const uint4 *line;
-  int lo, word;             // of the words that hold blocks: the first, and the one at hand
+  int $(last), word;             // of the words that hold blocks: the one that comes last, and the one at hand
   u32 some;                 // blocks of it that are left
   u32 seen, maybe, edges;  // of this lane's warpgroup
 //|     local slot = l.reverses and ", int slot" or ""
+//|     local before = pr.ascends and "- 1" or "+ 1"
   __device__ __forceinline__ TileBlocks(const Params &p, const Sequence &sequence, const Tile &where$(slot), int loaded_hi, int loaded_lo)
-      : lo(loaded_lo >> 5), word((loaded_hi >> 5) + 1), some(0), seen(~0u), maybe(0), edges(0) {
+      : $(last)(loaded_$(last) >> 5), word((loaded_$(first) >> 5) $(before)), some(0), seen(~0u), maybe(0), edges(0) {
 //|     if l.runs then
     const int lane = (int)threadIdx.x % 32, own = $(l.reverses and "slot == 0 ? lane : WGS - 1 - lane" or "lane");
     line = lane < WGS ? mask_line(p, sequence, where.number) + own * line_words(p) : nullptr;
@@ -63,23 +69,24 @@ struct TileBlocks {
   }
   __device__ __forceinline__ int next() {
     while (some == 0) {
-      if (word <= lo) return -1;
-      word--;
+      if (word $(pr.ascends and ">= hi" or "<= lo")) return -1;
+      word$(pr.ascends and "++" or "--");
       const uint4 of = line != nullptr ? line[word] : make_uint4(0, 0, 0, 0);
       maybe = of.y, edges = of.z, seen = (int)threadIdx.x % 32 < WGS ? of.x : ~0u;
 #pragma unroll
       for (int i = 0; i < WGS; i++) some |= __shfl_sync(~0u, of.x, i);
     }
-    const int n = 31 - __clz((int)some);
+    const int n = $(pr.ascends and "__ffs((int)some) - 1" or "31 - __clz((int)some)");
     some ^= 1u << n;
     const u32 cut = __ballot_sync(~0u, maybe >> n & 1), edge = __ballot_sync(~0u, (edges & ~maybe) >> n & 1);
     const u32 hidden = __ballot_sync(~0u, !(seen >> n & 1));
-    const u32 over = __ballot_sync(~0u, (int)threadIdx.x % 32 < WGS && word <= lo && (seen & ((1u << n) - 1)) == 0);
+//|     local over = pr.ascends and "word >= hi && (seen & ~((2u << n) - 1)) == 0" or "word <= lo && (seen & ((1u << n) - 1)) == 0"
+    const u32 over = __ballot_sync(~0u, (int)threadIdx.x % 32 < WGS && $(over));
     return (word * 32 + n) << CODE_BLOCK | (int)(cut | edge) | (int)(hidden | edge) * CODE_HIDDEN | (int)over * CODE_OVER |
            (cut != 0 ? CODE_STAGED : 0);
   }
   // Whether few are left: the search for a tile takes as long as some blocks of keys.
-  __device__ __forceinline__ bool are_few() const { return word <= lo && __popc(some) <= 3; }
+  __device__ __forceinline__ bool are_few() const { return word $(pr.ascends and ">= hi" or "<= lo") && __popc(some) <= 3; }
 };
 
 // Of a scheduler: the last block of keys that some row of a tile sees, and one before which none is; hi < lo where none is.

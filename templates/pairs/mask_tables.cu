@@ -110,6 +110,14 @@ template <> struct ScoreElement<true> {
   using type = unsigned;
 };
 
+// The last digit of a number whose digit has n values, and the number without it.
+__device__ __forceinline__ int score_digit(unsigned &number, int n) {
+  if (n == 1) return 0;
+  const unsigned is = number;
+  number = is / (unsigned)n;
+  return (int)(is - number * (unsigned)n);
+}
+
 template <bool BITS, int RANK, class Extent, class Stride>
 __device__ __forceinline__ void score_fill_pairs(const void *array, const Extent &extent, const Stride &stride, int *to, int warp,
                                                  int warps, int lane) {
@@ -124,19 +132,19 @@ __device__ __forceinline__ void score_fill_pairs(const void *array, const Extent
 #pragma unroll
   for (int k = 0; k < OUTER; k++) jobs *= stride[k] != 0 ? extent[k] : 1;  // others read what their first does
   if (warp >= jobs) return;
+  // Each leaves 32 bytes and more: there are no 2^32, and divisions of 64 bits would take as long as the array's first words.
 #pragma unroll
   for (int k = 0; k < OUTER; k++) apart |= (long long)stride[k] * (int)sizeof(From);
   const bool aligned = stride[RANK - 1] == 1 && (apart & 15) == 0;
-  for (long long job = warp; job < jobs; job += warps) {
-    const int column = (int)(job % chunks) * WIDE + lane % LANES * EACH;
-    const long long block = job / chunks;
-    const int step = (int)(block % row_steps), first = step * 64, n = min(64, rows - first);
-    long long lead = block / row_steps, at = 0, apiece = 1;  // the matrix of all
+  for (unsigned job = warp; job < jobs; job += warps) {
+    unsigned lead = job;  // the matrix of all
+    long long at = 0, apiece = 1;
+    const int column = score_digit(lead, chunks) * WIDE + lane % LANES * EACH;
+    const int step = score_digit(lead, row_steps), first = step * 64, n = min(64, rows - first);
     const From *row = (const From *)array + first * row_stride;
 #pragma unroll
     for (int k = OUTER - 1; k >= 0; k--) {
-      const int n = stride[k] != 0 ? (int)extent[k] : 1, x = (int)(lead % n);
-      lead /= n;
+      const int n = stride[k] != 0 ? (int)extent[k] : 1, x = score_digit(lead, n);
       row += x * (long long)stride[k];
       at += x * apiece, apiece *= extent[k];
     }
@@ -145,7 +153,8 @@ __device__ __forceinline__ void score_fill_pairs(const void *array, const Extent
     if (aligned && column + EACH <= columns) {
       const From *const from = row + (BITS ? column >> 5 : column);
 #pragma unroll 8
-      for (int r = lane / LANES; r < n; r += ABREAST) piece.join(*(const uint4 *)(from + r * row_stride));
+      for (int r = 0; r < 64; r += ABREAST)  // the last row again in the place of rows that there are not
+        piece.join(*(const uint4 *)(from + min(r + lane / LANES, n - 1) * row_stride));
     } else if (!BITS && stride[RANK - 1] == 1 && row_stride > 0 && column < columns) {
       // No word is read past the array: of its last row elements are read one by one.
       const unsigned char *const from = (const unsigned char *)row + column;

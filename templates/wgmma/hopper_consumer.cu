@@ -354,6 +354,18 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
           cut = cut || (int)load_shared(ends + h * 64) > block * BC || (int)load_shared(ends + h * 64 + 4) < block * BC + BC - 1;
         if (__any_sync(~0u, cut)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
       }
+//|   elseif pr.brings_mask then
+      if (cuts) {
+        // Of most such blocks the launch's mask leaves all, and the last key is another block's.
+        bool cut = false;
+        const int key = $(pr.counts_from and "tiles.from(smem) + " or "")block * BC;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+          const int query = wg_row + warp_row + g + 8 * h;
+          cut = cut || $(pr.last_key("query")) < key + BC - 1$(pr.left and (" || %s > key"):format(pr.first_key("query")) or "");
+        }
+        if (__any_sync(~0u, cut)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
+      }
 //|   else
       if ($(cuts)) apply_mask(s, p, sequence$(pr.ends_argument), wg_row + warp_row + g, block, t);
 //|   end

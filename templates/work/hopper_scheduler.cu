@@ -283,9 +283,14 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   end
 //|   if l.runs then
 //|     total = "total"
+  // What finds the first tile's blocks of keys is fetched beside the numbers of tiles: it waits for no other.
+  int from_of_first = 0;
+  const Tile first = tile_of(p, (int)$(block), from_of_first);
+  const u32 seen_first = mask_line(p, sequence_of(p, first.batch), first.number)[min(lane, WGS * line_words(p) - 1)].x;
   // As many for each head as the sequence with the most tiles has.
   int most = 0;
   for (int i = lane; i < $(p.score.marks_by_b and "p.b" or "1"); i += 32) most = max(most, run_tiles(p, i));
+  asm volatile("" ::"r"(first.row), "r"(seen_first));
   const int total = (int)__reduce_max_sync(~0u, most) * $(wk.heads(false)) * p.b;
 //|   end
 //|   local way = wk.ways[c.grid]
