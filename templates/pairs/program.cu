@@ -308,6 +308,7 @@ const int query = $(row), head = scored.h;
 //|
 //|   -- Whether a kernel that can reads arrays before the product is there: from global memory, or from shared memory.
 //|   pr.staged = has_score and l.staged
+//|   pr.produces_scores, pr.owns_rows = pr.staged and l.staged.produced, pr.staged and l.staged.owned
 //|   -- Maps of what is staged: as a kernel's parameters, as arguments of a function, and as its parameters.
 //|   local function box_words(word)
 //|     local text = ""

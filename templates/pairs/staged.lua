@@ -43,7 +43,8 @@ end
 
 -- Tiles { of =, at =, bytes =, pitch =, boxed =, swizzled =, box = }, in the order of the program's arrays, and lines { of =, node =,
 -- at = }: at is in a stage; copy: bytes of one of a line's copies; span: keys of a stage, those of `group` blocks. far: { at =, below =,
--- above = }, a flag and the number, and on which sides there are such blocks.
+-- above = }, a flag and the number, and on which sides there are such blocks. owned: warps of consumers copy tiles that are shifted, each its
+-- own rows; produced: a warp of the producer brings what else there is.
 -- bytes: of a stage.
 function staged.places(p, c, stages, group)
   local l = { tiles = {}, lines = {}, bytes = 0, stages = stages or LEAST, boxed = {}, maps = {} }
@@ -69,6 +70,7 @@ function staged.places(p, c, stages, group)
       tile.at = l.bytes
       l.bytes = l.bytes + tile.bytes
       l.tiles[#l.tiles + 1], l.boxed[n] = tile, tile.boxed
+      if tile.shifted then l.owned = true else l.produced = true end
       if tile.boxed then
         local row_index, col_index = of.row_index, of.rank - 1
         if tile.columns then row_index, col_index = col_index, row_index end
@@ -85,6 +87,7 @@ function staged.places(p, c, stages, group)
       l.bytes = l.bytes + 16
     end
   end
+  l.produced = l.produced or #l.lines > 0
   l.bytes = (l.bytes + align - 1) // align * align
   return l
 end

@@ -2,9 +2,7 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local program = p.score
 //| local copied = {}  -- what no box brings
-//| for _, tile in ipairs(l.staged.tiles) do if not tile.boxed then copied[#copied + 1] = tile end end
-//| local shifted = false
-//| for _, tile in ipairs(copied) do shifted = shifted or tile.shifted end
+//| for _, tile in ipairs(l.staged.tiles) do if not tile.boxed and not tile.shifted then copied[#copied + 1] = tile end end
 //| local shared = c.cluster > 1  -- blocks of a cluster have rows of their own
 //| local rows, first_row = shared and "BR / CLUSTER" or "BR", shared and "where.row + row_in_tile(0)" or "where.row"
 // ---- arrays of the score program that go with the key: a warp of the producer brings those of a block of keys, beside K and V ----
@@ -46,7 +44,7 @@ __device__ __forceinline__ void ldmatrix_x4(u32 (&r)[4], u32 address) {
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
 }
 //| end
-//| if #copied > 0 then
+//| if #copied > 0 or l.staged.owned then
 // 16 bytes, of which `bytes` are read and the others are zeros.
 __device__ __forceinline__ void cp_async_part(u32 to, const void *from, int bytes) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
@@ -54,6 +52,8 @@ __device__ __forceinline__ void cp_async_part(u32 to, const void *from, int byte
 __device__ __forceinline__ void cp_async_whole(u32 to, const void *from) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
+//| end
+//| if #copied > 0 then
 // This thread arrives when all of its copies so far have landed.
 __device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
@@ -123,11 +123,10 @@ __device__ __forceinline__ void cp_async_word(u32 to, size_t from, int bytes) {
   asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 //| end
-//| if shifted then
+//| if l.staged.owned then
 //|   include "wgmma/hopper_shifted.cu"
 //| end
 //| for _, tile in ipairs(copied) do
-//|   if not tile.shifted then
 //|   local of = tile.of
 //|   local size, type = of.wide and 4 or 2, of.wide and "float" or "u16"
 //|   local chunks = c.bc * size // 16
@@ -342,7 +341,6 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
     if (32 * i + lane < BC) store_shared(to + (32 * i + lane) * $(size), $(of.wide and "(u32)__float_as_int(x[i])" or "x[i]"));
 }
 //|   end
-//|   end
 //| end
 //| for _, line in ipairs(l.staged.lines) do
 //|   local of = line.of
@@ -388,6 +386,7 @@ __device__ __forceinline__ int far_side(const Params &p, const ScoreTile &scored
 //| if #boxes > 0 then
 //|   include "wgmma/hopper_boxes.cu"
 //| end
+//| if l.staged.produced then
 // Where a block's tile is is looked up each time, so that no register holds it: they are few here.
 __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box_types())) {
 //| if l.persistent then
@@ -447,8 +446,7 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
 //| local boxes_alone = #boxes > 0 and #copied == 0 and #l.staged.lines == 0
 //| if boxes_alone then load_boxes() end
 //| for _, tile in ipairs(copied) do
-      stage_$(tile.shifted and "shifted" or "tile")$(tile.node)(p, scored, stage + $(tile.at), $(first_row), block * BC,
-                                                                     opaque((int)threadIdx.x) % 32);
+      stage_tile$(tile.node)(p, scored, stage + $(tile.at), $(first_row), block * BC, opaque((int)threadIdx.x) % 32);
 //| end
 //| -- What a line has of the rows of a tile beyond its own `keys`, from the stage before.
 //| local function take_over(line, keys)
@@ -541,3 +539,4 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
 //| end
   }
 }
+//| end
