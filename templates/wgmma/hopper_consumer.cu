@@ -197,12 +197,12 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| indented(4, pr.begin_score, "where.head")
 //| local stage_there = owned and "wait_stage();" or "mbarrier_wait(score_full(smem, stages.at), stages.parity);"
 //| if owned then
-    // Of arrays whose rows begin anywhere this warp copies its own rows, the first blocks of a tile at once, and beside the products of each
+    // Of arrays that no box brings this warp copies its own rows, the first blocks of a tile at once, and beside the products of each
     // later one, into the stage of the block before, the next that has none.
     int coming;  // that block
     auto copy_stage = [&](int at) {
 //|   for _, tile in ipairs(l.staged.tiles) do
-//|     if tile.shifted then
+//|     if tile.owned then
       if (coming >= keys.last)
         copy_rows$(tile.node)(p, scored, smem + SMEM_SCORE + at * SCORE_STAGE + $(tile.at) + (wg * 64 + warp_row) * $(tile.pitch),
                     wg_row + warp_row, coming * BC);
