@@ -200,12 +200,17 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     // Of arrays that no box brings this warp copies its own rows, the first blocks of a tile at once, and beside the products of each
     // later one, into the stage of the block before, the next that has none.
     int coming;  // that block
+//|   for _, tile in ipairs(l.staged.tiles) do
+//|     if tile.owned and tile.of.row_index then
+    const size_t own$(tile.node) = own_rows$(tile.node)(p, scored, wg_row + warp_row);
+//|     end
+//|   end
     auto copy_stage = [&](int at) {
 //|   for _, tile in ipairs(l.staged.tiles) do
 //|     if tile.owned then
       if (coming >= keys.last)
         copy_rows$(tile.node)(p, scored, smem + SMEM_SCORE + at * SCORE_STAGE + $(tile.at) + (wg * 64 + warp_row) * $(tile.pitch),
-                    wg_row + warp_row, coming * BC);
+                    wg_row + warp_row, coming * BC$(tile.of.row_index and (", own%d"):format(tile.node) or ""));
 //|     end
 //|   end
       cp_async_commit();

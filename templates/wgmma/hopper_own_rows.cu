@@ -14,7 +14,6 @@ constexpr int OWN_ROWS = 16;
 //|     local function stride(index) return ("p.score%d_stride[%d]"):format(of.operand, index) end
 //|     local apart, step = stride(of.rank - 1), of.row_index and stride(of.row_index)
 //|     local full, rest = pieces // 16, pieces % 16
-//|     local first = of.row_index and "row" or "row + i + r"
 //|     local base = tile.shifted and "(%s & ~(size_t)15)" or "%s"
 //|     if tile.shifted then
 // By how many elements, of a row's first key; blocks of keys are whole multiples of 16 bytes.
@@ -22,29 +21,35 @@ __device__ __forceinline__ u32 row_shift$(node)(const Params &p, const ScoreTile
   return $(apart) == 1 ? (u32)(size_t)score_ahead$(node)(p, scored, scored.h, row) / $(size) % $(16 // size) : 0;
 }
 //|     end
-// Elements of key to key + BC of array $(of.operand), of the warp's rows from `row` on. Past the last key they are zeros, or the last one.
-__device__ __forceinline__ void copy_rows$(node)(const Params &p, const ScoreTile &scored, u32 to, int row, int key) {
-  const int lane = threadIdx.x % 32, keys = scored.sk - key;  // that there are
-  const int own = lane % 16 * 16, r = lane / 16;  // half a warp to a row
-  if ($(tile.shifted and apart .. " == 1 && " or "")keys >= BC$(more > 0 and " + " .. more or "") && row + OWN_ROWS <= scored.sq) {
 //|     if step then
-    size_t from = (size_t)(score_ahead$(node)(p, scored, scored.h, row) + key);
-//|       if rest == 1 then
-    const size_t tail = from + lane % 16 * ($(step) * $(size));
-//|       end
-    from += r * ($(step) * $(size));
+// Where this thread's first piece of key 0 lies, of the warp's rows from `row` on. Half a warp copies a row.
+__device__ __forceinline__ size_t own_rows$(node)(const Params &p, const ScoreTile &scored, int row) {
+  const int lane = threadIdx.x % 32;
+  return (size_t)score_ahead$(node)(p, scored, scored.h, row + lane / 16) + lane % 16 * 16;
+}
 //|     end
-#pragma unroll 4
+// Elements of key to key + BC of array $(of.operand), of the warp's rows from `row` on. Past the last key they are zeros, or the last one.
+__device__ __forceinline__ void copy_rows$(node)(const Params &p, const ScoreTile &scored, u32 to, int row, int key$(step and ", size_t from" or "")) {
+  const int lane = threadIdx.x % 32, keys = scored.sk - key;  // that there are
+  const int own = lane % 16 * 16, r = lane / 16;
+  if ($(tile.shifted and apart .. " == 1 && " or "")keys >= BC$(more > 0 and " + " .. more or "") && row + OWN_ROWS <= scored.sq) {
+    const u32 at = to + r * $(tile.pitch) + own;
+//|     if step then
+    from += key * $(size);
+//|       if rest == 1 then
+    const size_t tail = from - own + (long long)(lane % 16 - r) * ($(step) * $(size));
+//|       end
+//|     end
+#pragma unroll
     for (int i = 0; i < OWN_ROWS; i += 2) {
 //|     if not step then
-      const size_t from = (size_t)(score_ahead$(node)(p, scored, scored.h, row + i + r) + key);
+      const size_t from = (size_t)(score_ahead$(node)(p, scored, scored.h, row + i + r) + key) + own;
 //|     end
 //|     for n = 0, full - 1 do
-      cp_async_whole(to + (i + r) * $(tile.pitch) + own + $(n * 256), (const void *)($(base:format("from")) + own + $(n * 256)));
+      cp_async_whole(at + i * $(tile.pitch) + $(n * 256), (const void *)($(base:format("from")) + $(n * 256)));
 //|     end
 //|     if rest > 1 then
-      if (own < $(rest * 16))
-        cp_async_whole(to + (i + r) * $(tile.pitch) + own + $(full * 256), (const void *)($(base:format("from")) + own + $(full * 256)));
+      if (own < $(rest * 16)) cp_async_whole(at + i * $(tile.pitch) + $(full * 256), (const void *)($(base:format("from")) + $(full * 256)));
 //|     end
 //|     if step then
       from += $(step) * $(2 * size);
