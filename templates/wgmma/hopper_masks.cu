@@ -102,32 +102,26 @@ __device__ __forceinline__ void stage_elements(const Params &p, const ScoreTile 
     return;
   }
 //|     end
-  // A lane copies two pieces of a row, so that one address serves both.
-  constexpr int CHUNKS = BC / 16$(anywhere and " + 1" or ""), LANES = (CHUNKS + 1) / 2, TOGETHER = 32 / LANES;  // of a row; rows
-  const int n = lane % LANES * 16;
-  const bool two = n + LANES * 16 < CHUNKS * 16;
-  if (lane >= TOGETHER * LANES) return;
+  constexpr int CHUNKS = BC / 16$(anywhere and " + 1" or ""), TOGETHER = 32 / CHUNKS;  // of a row; rows
+  const int n = lane % CHUNKS * 16;
+  if (lane >= TOGETHER * CHUNKS) return;
   if (key + CHUNKS * 16 <= keys) {
-#pragma unroll 2
-    for (int r = lane / LANES; r < 64; r += TOGETHER) {
-      const size_t from = (size_t)(mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1)) + key)$(anywhere and " & ~(size_t)15" or "");
-      copy_whole(to + r * $(masks.pitch) + n, from + n);
-      if (two) copy_whole(to + r * $(masks.pitch) + n + LANES * 16, from + n + LANES * 16);
+#pragma unroll 4
+    for (int r = lane / CHUNKS; r < 64; r += TOGETHER) {
+      const size_t from = (size_t)(mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1)) + key);
+      copy_whole(to + r * $(masks.pitch) + n, $(anywhere and "(from & ~(size_t)15)" or "from") + n);
     }
     return;
   }
 #pragma unroll 1
-  for (int r = lane / LANES; r < 64; r += TOGETHER) {
+  for (int r = lane / CHUNKS; r < 64; r += TOGETHER) {
     const unsigned char *const from = mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1)) + key;
-#pragma unroll 1
-    for (int at = n; at < CHUNKS * 16; at += LANES * 16) {
 //|     if anywhere then
-      const int before = (int)((size_t)from & 15);
-      copy_part(to + r * $(masks.pitch) + at, from - before + at, min(max(keys - key + before - at, 0), 16));
+    const int before = (int)((size_t)from & 15);
+    copy_part(to + r * $(masks.pitch) + n, from - before + n, min(max(keys - key + before - n, 0), 16));
 //|     else
-      copy_part(to + r * $(masks.pitch) + at, from + at, min(max(keys - key - at, 0), 16));
+    copy_part(to + r * $(masks.pitch) + n, from + n, min(max(keys - key - n, 0), 16));
 //|     end
-    }
   }
 }
 //|   end
