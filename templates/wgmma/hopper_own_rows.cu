@@ -35,7 +35,7 @@ __device__ __forceinline__ void copy_rows$(node)(const Params &p, const ScoreTil
   if ($(tile.shifted and apart .. " == 1 && " or "")keys >= BC$(more > 0 and " + " .. more or "") && row + OWN_ROWS <= scored.sq) {
     const u32 at = to + r * $(tile.pitch) + own;
 //|     if step then
-    from += key * $(size);
+    from += (u32)key * $(size);
 //|       if rest == 1 then
     const size_t tail = from - own + (long long)(lane % 16 - r) * ($(step) * $(size));
 //|       end
