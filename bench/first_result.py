@@ -176,8 +176,9 @@ def programs(o):
             told = []
             for key, called in (("first", "first result"), ("work", "its process's work")):  # each over plain's of the same round
                 pairs = [x[key] / plain[key] for x, plain in zip(of, found[names[0]])]
+                least = min(x[key] for x in of) / min(x[key] for x in found[names[0]])  # a process is quick or slow by a third as it may be
                 told.append(f"{called} {statistics.median(x[key] for x in of):.3f} s, {statistics.median(pairs):.2f} of plain "
-                            f"({min(pairs):.2f}-{max(pairs):.2f})")
+                            f"({min(pairs):.2f}-{max(pairs):.2f}), least of least {least:.2f}")
             print(f"d={d:4} {name.split(':')[2] or 'plain':14} {', '.join(told)}", flush=True)
         doc.update(found)
     return doc

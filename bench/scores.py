@@ -187,6 +187,8 @@ def cell(fa, fagen, d, s, names, o):
     if o.fa4:
         from sections import backward_peers
         peer = backward_peers.Fa4()
+        if peer.module is None:
+            raise SystemExit(f"--fa4: {peer.why}")
         if o.backward:
             calls["fa4"] = peer.backward(q, k, v, grad_out, True)
         else:

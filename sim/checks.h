@@ -80,7 +80,8 @@ typedef enum sim_severity { SIM_BY_DEFAULT = 0, SIM_OFF, SIM_WARNING, SIM_ERROR 
       "than later loads, and what was never written is some value. So may a box of a tensor, of an allocation that the launch in front "   \
       "does not write, where that one reported its end (`launch_dependents`) after its own wait")                                          \
     X(OPERAND, "operand", ERROR, 1, LAUNCH_FAILED,                                                                                         \
-      "a value that the instruction does not accept: the size of a copy, the index of a branch, a rank or mask of blocks")                 \
+      "a value that the instruction does not accept: the size of a copy, the first column of a box, the index of a branch, a rank or "     \
+      "mask of blocks")                                                                                                                    \
     X(TRAP, "trap", ERROR, 1, LAUNCH_FAILED, "the kernel executed `trap`")                                                                 \
     X(DEADLOCK, "deadlock", ERROR, 1, LAUNCH_TIMEOUT, "no warp of a block, or of a cluster's blocks, can go on")                           \
     X(HANG, "hang", ERROR, 1, LAUNCH_TIMEOUT, "the launch has run more instructions than `max_steps` or longer than `max_seconds`")        \

@@ -217,7 +217,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| end
     if (lane < Q_BUFS * WGS) mbarrier_init(q_full(smem, 0, lane), $(l.q_warps_rows or 1)), mbarrier_init(q_empty(smem, 0, lane), 4);
 //| if l.persistent then
-//|   local others = (p.has_lengths or pr.staged or pr.brings_mask or (l.q_warps or 1) > 1) and 3 or 2
+//|   local others = (p.has_lengths or pr.produces_scores or pr.brings_mask or (l.q_warps or 1) > 1) and 3 or 2
 //|   if l.shared and not l.apart then others = others - 1 end
 //|   wk.begin_slots("4 * " .. consumers .. " + " .. others, true)
     if (lane == 0) mbarrier_init(tile_loaded(smem), 1);
@@ -239,7 +239,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
       mbarrier_init(parts_there(smem), 4 * CONSUMERS * CLUSTER),
           mbarrier_init(parts_read(smem), 4 * CONSUMERS * CLUSTER + $(l.apart and 2 or 1));
 //| end
-//| if pr.staged then
+//| if pr.produces_scores then
     if (lane < STAGES_SCORE) mbarrier_init(score_full(smem, lane), SCORE_ARRIVALS), mbarrier_init(score_empty(smem, lane), 4 * WGS);
 //| end
 //| if pr.brings_mask then
@@ -279,7 +279,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| else
     if (warp == 2) grid_over();
 //| end
-//| if pr.staged then
+//| if pr.produces_scores then
     if (warp == 3) produce_scores(p, smem$(pr.box_arguments()));
 //| end
 //| if pr.brings_mask then

@@ -308,6 +308,7 @@ const int query = $(row), head = scored.h;
 //|
 //|   -- Whether a kernel that can reads arrays before the product is there: from global memory, or from shared memory.
 //|   pr.staged = has_score and l.staged
+//|   pr.produces_scores, pr.owns_rows = pr.staged and l.staged.produced, pr.staged and l.staged.owned
 //|   -- Maps of what is staged: as a kernel's parameters, as arguments of a function, and as its parameters.
 //|   local function box_words(word)
 //|     local text = ""
@@ -432,13 +433,13 @@ $(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.col
 //|     end
 //|     for _, tile in ipairs(l.staged.tiles) do
 //|       local n = tile.node
+//|       if tile.shifted then
+const u32 shift$(n)[2] = {row_shift$(n)(p, scored, row), row_shift$(n)(p, scored, row + 8)};
+//|       end
 //|       if tile.of.wide then
 const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + g) * %d + "):format(row, tile.pitch) or "")t * 8;
 //|         arguments[n] = ("h == 0 ? e == 0 ? v%d[i].x : v%d[i].y : e == 0 ? v%d[2 + i].x : v%d[2 + i].y"):format(n, n, n, n)
 //|       else
-//|         if tile.shifted then
-const u32 shift$(n)[2] = {row_shift$(n)(p, scored, row), row_shift$(n)(p, scored, row + 8)};
-//|         end
 //|         pr.tile_from(tile, stage, row, n)
 //|         local word = ("v%d[2 * i + h]"):format(n)
 //|         arguments[n] = tile.of.bf16 and ("__uint_as_float(e == 0 ? %s << 16 : %s & 0xffff0000u)"):format(word, word)
@@ -461,8 +462,17 @@ for (int m = 0; m < NS / 8; m++) {
 //|     for _, tile in ipairs(l.staged.tiles) do
 //|       local n = tile.node
 //|       if tile.of.wide then
+//|         if tile.shifted then
+  float2 v$(n)[4];
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    const u32 at = from$(n) + m * 64 + i % 2 * 32 + i / 2 * $(8 * tile.pitch) + shift$(n)[i / 2] * 4;
+    v$(n)[i] = {__uint_as_float(load_shared(at)), __uint_as_float(load_shared(at + 4))};
+  }
+//|         else
   const float2 v$(n)[4] = {load_shared_float2(from$(n) + m * 64), load_shared_float2(from$(n) + m * 64 + 32),
                        load_shared_float2(from$(n) + m * 64 + $(8 * tile.pitch)), load_shared_float2(from$(n) + m * 64 + $(8 * tile.pitch + 32))};
+//|         end
 //|       else
   u32 v$(n)[4];
 //|         indented(2, pr.tile_read, tile, n)

@@ -43,7 +43,8 @@ end
 
 -- Tiles { of =, at =, bytes =, pitch =, boxed =, swizzled =, box = }, in the order of the program's arrays, and lines { of =, node =,
 -- at = }: at is in a stage; copy: bytes of one of a line's copies; span: keys of a stage, those of `group` blocks. far: { at =, below =,
--- above = }, a flag and the number, and on which sides there are such blocks.
+-- above = }, a flag and the number, and on which sides there are such blocks. owned: warps of consumers copy tiles, each its own rows, of
+-- which shifted are those whose rows begin anywhere; produced: a warp of the producer brings what else there is.
 -- bytes: of a stage.
 function staged.places(p, c, stages, group)
   local l = { tiles = {}, lines = {}, bytes = 0, stages = stages or LEAST, boxed = {}, maps = {} }
@@ -59,8 +60,9 @@ function staged.places(p, c, stages, group)
       local row = c.bc * (of.wide and 4 or 2)
       local tile = { of = of, node = of.node, rows = of.by_row and c.br or 1 }
       tile.columns = boxed(of) and p.has_score_columns or nil
-      tile.shifted = boxed(of) and p.has_score_anywhere or nil
-      tile.boxed = boxed(of) and not tile.shifted or nil
+      tile.boxed = boxed(of) and not p.has_score_anywhere or nil
+      tile.owned = of.by_row and not tile.boxed or nil
+      tile.shifted = tile.owned and (p.has_score_anywhere or not of.row_index) or nil
       tile.swizzled = tile.boxed and (tile.columns or row % SWIZZLE == 0)
       tile.pitch = tile.swizzled and SWIZZLE or of.by_row and row + (of.wide and 2 * PAD or PAD) or 0
       tile.bytes = tile.swizzled and c.br * row or of.by_row and c.br * tile.pitch or row
@@ -69,6 +71,7 @@ function staged.places(p, c, stages, group)
       tile.at = l.bytes
       l.bytes = l.bytes + tile.bytes
       l.tiles[#l.tiles + 1], l.boxed[n] = tile, tile.boxed
+      if tile.owned then l.owned = true else l.produced = true end
       if tile.boxed then
         local row_index, col_index = of.row_index, of.rank - 1
         if tile.columns then row_index, col_index = col_index, row_index end
@@ -85,6 +88,7 @@ function staged.places(p, c, stages, group)
       l.bytes = l.bytes + 16
     end
   end
+  l.produced = l.produced or #l.lines > 0
   l.bytes = (l.bytes + align - 1) // align * align
   return l
 end

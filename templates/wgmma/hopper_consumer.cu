@@ -34,6 +34,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| local grouped = l.grouped
 //| local stage = grouped and "stage_of(block)" or "smem + SMEM_SCORE + stages.at * SCORE_STAGE"
 //| local leaves = grouped and "block, keys.loaded_lo" or ""
+//| local owned = pr.owns_rows
 //| local release_keys = c.cluster > 1 and "release_keys" or "release"
   auto release_k = [&] {
     $(release_keys)(k_empty(smem, k.at));
@@ -45,17 +46,20 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
   };
 //| if pr.staged then
   Ring<STAGES_SCORE> stages;
-//|   if grouped then
+//|   if owned and not pr.produces_scores then
+//|   elseif grouped then
   // Blocks of keys from the right to the left share a stage. lo: the last that is loaded for the tile.
   auto stage_of = [&](int block) { return smem + SMEM_SCORE + stages.at * SCORE_STAGE + (block & (GROUP - 1)) * (BC * 4); };
   auto release_stage = [&](int block, int lo) {
     if ((block & (GROUP - 1)) != 0 && block != lo) return;
 //|   else
-  auto release_stage = [&] {
+  auto $(owned and "leave" or "release")_stage = [&] {
 //|   end
+//|   if not owned or pr.produces_scores then
     release(score_empty(smem, stages.at));
     stages.next();
   };
+//|   end
 //| end
 
 //| if l.cuts == "joins" then
@@ -191,6 +195,44 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
     const int wg_row = where.row + row_in_tile(wg$(of_slot));
 //| indented(4, pr.begin_score, "where.head")
+//| local stage_there = owned and "wait_stage();" or "mbarrier_wait(score_full(smem, stages.at), stages.parity);"
+//| if owned then
+    // Of arrays that no box brings this warp copies its own rows, the first blocks of a tile at once, and beside the products of each
+    // later one, into the stage of the block before, the next that has none.
+    int coming;  // that block
+//|   for _, tile in ipairs(l.staged.tiles) do
+//|     if tile.owned and tile.of.row_index then
+    const size_t own$(tile.node) = own_rows$(tile.node)(p, scored, wg_row + warp_row);
+//|     end
+//|   end
+    auto copy_stage = [&](int at) {
+//|   for _, tile in ipairs(l.staged.tiles) do
+//|     if tile.owned then
+      if (coming >= keys.last)
+        copy_rows$(tile.node)(p, scored, smem + SMEM_SCORE + at * SCORE_STAGE + $(tile.at) + (wg * 64 + warp_row) * $(tile.pitch),
+                    wg_row + warp_row, coming * BC$(tile.of.row_index and (", own%d"):format(tile.node) or ""));
+//|     end
+//|   end
+      cp_async_commit();
+      coming--;
+    };
+    auto begin_stages = [&](int block) {
+      coming = block;
+#pragma unroll 1
+      for (int i = 0; i < STAGES_SCORE; i++) copy_stage((stages.at + i) % STAGES_SCORE);
+    };
+    auto copy_next = [&] { copy_stage((stages.at + STAGES_SCORE - 1) % STAGES_SCORE); };
+    auto wait_stage = [&] {
+//|   if pr.produces_scores then
+      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+//|   end
+      cp_async_wait<STAGES_SCORE - 1>();
+      __syncwarp();
+    };
+    auto release_stage = [&] {
+      $(pr.produces_scores and "leave_stage" or "__syncwarp(), stages.next")();
+    };
+//| end
 //| if pr.brings_mask then
 //|   indented(4, pr.mask_rows, "wg_row + warp_row + g")
 //|   if l.ahead then
@@ -241,9 +283,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       pingpong_wait(wg);  // before the wait for V: the warpgroup that frees its place may want this turn
       pingpong_pass(wg);
 //| end
-//| if pr.staged then
+//| if pr.staged and not (owned and not pr.produces_scores) then
       mbarrier_wait(score_full(smem, stages.at), stages.parity);
-      release_stage($(grouped and "block, lo" or ""));
+      $(owned and "leave" or "release")_stage($(grouped and "block, lo" or ""));
 //| end
     };
     auto skip_v = [&] {
@@ -373,7 +415,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| else
 //| if not l.cuts then
 //|   if pr.staged then
-      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+      $(stage_there)
 //|   end
 //|   indented(6, pr.scoring_by, whole, arguments, pr.reads_ahead or pr.staged)
 //|   if pr.staged then
@@ -386,7 +428,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if l.besides then
     // Of a later block, while its products are on their way: whether all scores have one number besides, and it.
     auto far_of_next = [&] {
-      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+      $(stage_there)
       return load_shared_float2(smem + SMEM_SCORE + stages.at * SCORE_STAGE + $(l.staged.far.at));
     };
 //|   if not l.cuts then
@@ -409,7 +451,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|   end
     // Of a later block, while its products are on their way: the elements that are added to them.
     auto hold_next = [&](u32 (&held)[NS / 2]$(l.one_text and ", int block" or "")) {
-      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+      $(stage_there)
 //|   if l.one_text then
 //|     local of_rows = tile.shifted and ", scored" or ""
       if (!($(whole))) hide_in_stage(p, sequence, wg_row + warp_row + g, block, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg$(of_rows));
@@ -431,7 +473,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if l.cuts == "joins" then
     // Of a block, while its products are on their way: where what is added to exponents lies.
     auto join = [&](int block) {
-      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+      $(stage_there)
       return $(stage) + joins;
     };
 //| end
@@ -439,7 +481,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     // Where there are numbers that the next block's scores begin with. Without such a block, of which nothing is made, what nobody writes.
     auto begin = [&](bool more, u32 idle$(grouped and ", int block" or "")) -> Beginning {
       if (!more) return {idle$(l.reads_twice and ", idle" or "")};
-      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+      $(stage_there)
       return begin_at(p, $(stage), wg);
     };
     // Of a block whose scores began so.
@@ -474,7 +516,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|       indented(6, pr.scoring_by, "whole", "s, p, scored, wg_row + warp_row + g, block, t, held", true, "apply_held")
 //|     else
 //|       if pr.staged then
-      mbarrier_wait(score_full(smem, stages.at), stages.parity);
+      $(stage_there)
 //|       end
 //|       indented(6, pr.scoring_by, "whole", arguments, pr.reads_ahead or pr.staged)
 //|       if pr.staged then

@@ -45,6 +45,9 @@
           pingpong_pass(wg);
 //| end
           block--;
+//| if pr.owns_rows then
+          copy_next();
+//| end
 //| indented(10, pr.reading, "read(block);")
 //| if way[2] then
           $(way[2])

@@ -43,6 +43,9 @@
 //| if l.pingpong_products then
         pingpong_pass(wg);
 //| end
+//| if pr.owns_rows then
+        copy_next();
+//| end
 //| indented(8, pr.reading, "read(" .. next .. ");")
 //| if l.besides then
         const float2 far = far_of_next();

@@ -36,6 +36,11 @@ __device__ __forceinline__ void copy_part(u32 to, const void *from, int n) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(n) : "memory");
 //|   end
 }
+//|   if not masks.words then
+__device__ __forceinline__ void copy_whole(u32 to, size_t from) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+//|   end
 // This thread arrives when all of its copies so far have landed.
 __device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
@@ -97,10 +102,19 @@ __device__ __forceinline__ void stage_elements(const Params &p, const ScoreTile 
     return;
   }
 //|     end
-  constexpr int CHUNKS = BC / 16$(anywhere and " + 1" or "");
+  constexpr int CHUNKS = BC / 16$(anywhere and " + 1" or ""), TOGETHER = 32 / CHUNKS;  // of a row; rows
+  const int n = lane % CHUNKS * 16;
+  if (lane >= TOGETHER * CHUNKS) return;
+  if (key + CHUNKS * 16 <= keys) {
 #pragma unroll 4
-  for (int at = lane; at < 64 * CHUNKS; at += 32) {
-    const int r = at / CHUNKS, n = at % CHUNKS * 16;
+    for (int r = lane / CHUNKS; r < 64; r += TOGETHER) {
+      const size_t from = (size_t)(mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1)) + key);
+      copy_whole(to + r * $(masks.pitch) + n, $(anywhere and "(from & ~(size_t)15)" or "from") + n);
+    }
+    return;
+  }
+#pragma unroll 1
+  for (int r = lane / CHUNKS; r < 64; r += TOGETHER) {
     const unsigned char *const from = mask_plane_row(p, scored, scored.h, min(row + r, scored.sq - 1)) + key;
 //|     if anywhere then
     const int before = (int)((size_t)from & 15);

@@ -34,6 +34,9 @@
 //| end
         v.next();
         block--;
+//| if pr.owns_rows then
+        copy_next();
+//| end
         hold_next(held, block);
         wgmma_wait<1>(s);
         release_k();

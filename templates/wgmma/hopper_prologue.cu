@@ -15,6 +15,9 @@
       for (; block > keys.first; block--) skip_k($(l.grouped and "block, keys.loaded_lo" or "")), skip_v();
 //| end
 //| if not pr.scans then indented(6, pr.reading, "read(block);") end
+//| if pr.owns_rows then
+      begin_stages(block);
+//| end
 //| local to = l.ahead and "  " or ""
 //| if l.ahead then
       if (!begun) {

@@ -2,9 +2,7 @@
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local program = p.score
 //| local copied = {}  -- what no box brings
-//| for _, tile in ipairs(l.staged.tiles) do if not tile.boxed then copied[#copied + 1] = tile end end
-//| local shifted = false
-//| for _, tile in ipairs(copied) do shifted = shifted or tile.shifted end
+//| for _, tile in ipairs(l.staged.tiles) do if not tile.boxed and not tile.owned then copied[#copied + 1] = tile end end
 //| local shared = c.cluster > 1  -- blocks of a cluster have rows of their own
 //| local rows, first_row = shared and "BR / CLUSTER" or "BR", shared and "where.row + row_in_tile(0)" or "where.row"
 // ---- arrays of the score program that go with the key: a warp of the producer brings those of a block of keys, beside K and V ----
@@ -46,14 +44,18 @@ __device__ __forceinline__ void ldmatrix_x4(u32 (&r)[4], u32 address) {
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
 }
 //| end
-//| if #copied > 0 then
+//| if #copied > 0 or l.staged.owned then
 // 16 bytes, of which `bytes` are read and the others are zeros.
 __device__ __forceinline__ void cp_async_part(u32 to, const void *from, int bytes) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
+//| end
+//| if l.staged.owned then
 __device__ __forceinline__ void cp_async_whole(u32 to, const void *from) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
+//| end
+//| if #copied > 0 then
 // This thread arrives when all of its copies so far have landed.
 __device__ __forceinline__ void mbarrier_arrive_copied(u32 barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
@@ -112,227 +114,31 @@ __device__ __forceinline__ T opaque(T x) {
     asm volatile("" : "+r"(x));
   return x;
 }
-//| local by_words = false  -- tiles whose rows may begin at any word
-//| for _, tile in ipairs(copied) do by_words = by_words or tile.of.by_row and (p.has_score_anywhere or not tile.of.row_index) end
-//| if by_words then
-// A word, of which `bytes` are read and the others are zeros.
-__device__ __forceinline__ void cp_async_word(u32 to, size_t from) {
-  asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
-}
-__device__ __forceinline__ void cp_async_word(u32 to, size_t from, int bytes) {
-  asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-}
-//| end
-//| if shifted then
-//|   include "wgmma/hopper_shifted.cu"
+//| if l.staged.owned then
+//|   include "wgmma/hopper_own_rows.cu"
 //| end
 //| for _, tile in ipairs(copied) do
-//|   if not tile.shifted then
 //|   local of = tile.of
 //|   local size, type = of.wide and 4 or 2, of.wide and "float" or "u16"
 //|   local chunks = c.bc * size // 16
-//|   local abreast = math.min(chunks & -chunks, 32)  -- lanes to a row
 //|   local stride = ("p.score%d_stride[%d]"):format(of.operand, of.rank - 1)
-//|   local step = of.row_index and ("p.score%d_stride[%d]"):format(of.operand, of.row_index)
-//|   local whole = of.by_row and of.row_index and not p.has_score_anywhere  -- rows begin at multiples of 16 bytes
-//|   if of.by_row and not whole then
-//|     local row_bytes = c.bc * size
-//|     local words = row_bytes // 4
-//|     local words_abreast = math.min(words & -words, of.wide and 32 or 16)  -- of 16 bits so that a lane's rows are an even number apart
-//|     local from = step and ("(first + (size_t)min(i, last) * (%s * %d))"):format(step, size)
-//|       or ("(size_t)((const %s *)score_ahead%d(p, scored, scored.h, row + i) + key * opaque(%s))"):format(type, of.node, stride)
-//|     local at = ("to + i * %d + own"):format(tile.pitch)  -- where byte `own` of row i lies
-//|     if of.wide then
-// The elements of key to key + BC of array $(of.operand), of rows from `row` on, that begin anywhere, word by word.
-//|     else
-// The elements of key to key + BC of array $(of.operand), of rows from `row` on, that begin anywhere. Where keys lie side by side they come
-// word by word, from the word on in which a row begins; where that is in its middle, a lane moves the row to where it belongs.
-//|     end
-__device__ __forceinline__ void stage_words$(of.node)(const Params &p, const ScoreTile &scored, u32 to, int row, int key, u32 lane) {
-  const int keys = scored.sk - key;  // that there are
-//|     if step then
-  const size_t first = (size_t)((const $(type) *)score_ahead$(of.node)(p, scored, scored.h, row) + key * opaque($(stride)));
-  const u32 last = max(scored.sq - 1 - row, 0);
-//|     end
-//|     local apart_rows = 32 // words_abreast  -- of a lane
-//|     local unrolled = 4
-//|     -- Rows from `begin` to before `past`.
-//|     local function copy_rows(begin, past)
-//|       if step then
-    if (all) {
-      const u32 own = lane % $(words_abreast) * 4, i = $(begin) + lane / $(words_abreast);
-      u32 at = $(at);
-      size_t from = first + i * ($(step) * $(size));
-      from = (from & ~(size_t)3) + own;
-      const u32 end = at + ($(past) - ($(begin))) * $(tile.pitch);
-#pragma unroll 1
-      for (; at < end; at += $(unrolled * apart_rows * tile.pitch)) {
-#pragma unroll
-        for (u32 k = 0; k < $(unrolled); k++) {
-#pragma unroll
-          for (u32 n = 0; n < $(row_bytes); n += $(words_abreast * 4))
-            cp_async_word(at + k * $(apart_rows * tile.pitch) + n, from + n);
-          from += $(step) * $(size * apart_rows);
-        }
-      }
-    } else {
-//|       else
-    {
-//|       end
-#pragma unroll 1
-      for (u32 i = $(begin) + lane / $(words_abreast); i < $(past); i += $(apart_rows)) {
-        const u32 own = lane % $(words_abreast) * 4, at = $(at);
-        size_t from = $(from);
-//|       if of.wide then
-        const int left = keys * 4 - own;
-        from += own;
-//|       else
-        const int left = keys * 2 + ((u32)from & 2) - own;
-        from = (from & ~(size_t)3) + own;
-//|       end
-#pragma unroll 1
-        for (int n = 0; n < $(row_bytes); n += $(words_abreast * 4)) cp_async_word(at + n, from + n, min(max(left - n, 0), 4));
-      }
-    }
-//|     end
-//|     if step then
-  const bool all = keys >= BC && row + $(rows) <= scored.sq;  // rows and keys are there
-//|     end
-  if ($(stride) == 1) {
-//|     if of.wide then
-//|       copy_rows("0", rows)
-    return;
-  }
-#pragma unroll 1
-  for (u32 i = lane / $(words_abreast); i < $(rows); i += $(32 // words_abreast)) {
-    const int own = lane % $(words_abreast);
-    const u32 at = to + i * $(tile.pitch) + own * 4;
-    const size_t from = $(from);
-#pragma unroll
-    for (int n = 0; n < BC; n += $(words_abreast))
-      cp_async_word(at + n * 4, (size_t)((const float *)from + min(own + n, keys - 1) * opaque($(stride))));
-  }
-}
-//|     else
-#pragma unroll 1
-    for (u32 group = 0; group <= $(rows); group += 64) {
-//|       indented(2, copy_rows, "group", ("min(group + 64, %s)"):format(rows))
-      cp_async_commit();
-      if (group == 0) continue;
-      cp_async_wait<1>();
-      __syncwarp();
-#pragma unroll 1
-      for (u32 i = group - 64 + lane; i < group; i += 32) {
-        const size_t from = $(from);
-        if ((from & 2) == 0) continue;
-        const u32 own = 0, at = $(at);
-        const u32 end = ((const u16 *)from)[min(BC, keys) - 1];
-//|       local together = 2  -- chunks of 16 bytes, so that one wait serves them
-        u32 x[$(together * 4 + 1)];
-#pragma unroll 1
-        for (u32 n = 0; n < $(row_bytes); n += $(together * 16)) {
-#pragma unroll
-          for (u32 k = 0; k < $(together); k++) {
-            const uint4 y = load_shared_x4(at + n + k * 16);
-            x[4 * k] = y.x, x[4 * k + 1] = y.y, x[4 * k + 2] = y.z, x[4 * k + 3] = y.w;
-          }
-          const u32 next = n + $(together * 16);
-          x[$(together * 4)] = next < $(row_bytes) ? load_shared(at + next) : end;
-#pragma unroll
-          for (u32 k = 0; k < $(together * 4); k++) x[k] = __byte_perm(x[k], x[k + 1], 0x5432);
-#pragma unroll
-          for (u32 k = 0; k < $(together); k++)
-            store_shared(at + n + k * 16, uint4{x[4 * k], x[4 * k + 1], x[4 * k + 2], x[4 * k + 3]});
-        }
-      }
-    }
-    return;
-  }
-  // A row to a lane.
-#pragma unroll 1
-  for (u32 i = lane; i < $(rows); i += 32) {
-    const u32 own = 0, at = $(at);
-    const u16 *from = (const u16 *)$(from);
-#pragma unroll 1
-    for (int n = 0, left = keys; n < $(row_bytes); n += 16) {
-      u16 x[8];
-#pragma unroll
-      for (int m = 0; m < 8; m++) x[m] = *from, from += --left > 0 ? opaque($(stride)) : 0;
-      store_shared(at + n, uint4{x[0] | (u32)x[1] << 16, x[2] | (u32)x[3] << 16, x[4] | (u32)x[5] << 16, x[6] | (u32)x[7] << 16});
-    }
-  }
-}
-//|     end
-//|   end
-// The elements of key to key + BC of array $(of.operand), of rows from `row` on.
+// The elements of key to key + BC of array $(of.operand).
 __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const ScoreTile &scored, u32 to, int row, int key, int lane) {
-//|   if of.by_row and step then
-  const long long step = opaque($(step));
-//|   end
   // 16 bytes by 16 bytes where elements lie side by side, aligned.
   const $(type) *const first = (const $(type) *)score_ahead$(of.node)(p, scored, scored.h, row) + key;
-//|   if whole then
-  {
-//|   elseif of.by_row and step then
-  const bool aligned = $(stride) == 1 && ((size_t)first | (size_t)step * $(size)) % 16 == 0;
-//|   elseif of.by_row then
-  bool aligned = $(stride) == 1;
-  for (int i = lane; i < $(rows); i += 32) aligned = aligned && (size_t)(score_ahead$(of.node)(p, scored, scored.h, row + i) + key) % 16 == 0;
-  aligned = __all_sync(~0u, aligned);
-//|   else
-  const bool aligned = $(stride) == 1 && (size_t)first % 16 == 0;
-//|   end
-//|   if not whole then
-  if (aligned) {
-//|   end
-//|   if of.by_row then
-    const int own = lane % $(abreast) * $(16 // size), r = lane / $(abreast);
-    to += r * $(tile.pitch) + own * $(size);
-//|     if step then
-    if (row + $(rows) <= scored.sq && key + BC <= scored.sk) {
-      const $(type) *from = first + own + r * step;
-#pragma unroll 4
-      for (int i = 0; i < $(rows); i += $(32 // abreast), from += $(32 // abreast) * step)
-#pragma unroll
-        for (int n = 0; n < $(chunks // abreast); n++)
-          cp_async_whole(to + i * $(tile.pitch) + n * $(abreast * 16), from + n * $(abreast * 16 // size));
-      return;
-    }
-//|     end
-    ScoreTile here = scored;
-    here.b = opaque(here.b), here.h = opaque(here.h), here.sq = opaque(p.sq), here.sk = opaque(p.sk);
-#pragma unroll 1
-    for (int i = r; i < $(rows); i += $(32 // abreast), to += $(32 // abreast * tile.pitch)) {
-      const $(type) *const from = (const $(type) *)score_ahead$(of.node)(p, here, here.h, row + i) + key + own;
-#pragma unroll
-      for (int n = 0; n < $(chunks // abreast); n++)
-        cp_async_part(to + n * $(abreast * 16), from + n * $(abreast * 16 // size),
-                      min(max(here.sk - key - own - n * $(abreast * 16 // size), 0) * $(size), 16));
-    }
-//|   else
-//|     if chunks <= 32 then
+  if ($(stride) == 1 && (size_t)first % 16 == 0) {
+//|   if chunks <= 32 then
     if (lane < $(chunks))
       cp_async_part(to + lane * 16, first + lane * $(16 // size), min(max(scored.sk - key - lane * $(16 // size), 0) * $(size), 16));
-//|     else
+//|   else
 #pragma unroll 1
     for (int i = lane; i < $(chunks); i += 32)
       cp_async_part(to + i * 16, first + i * $(16 // size), min(max(scored.sk - key - i * $(16 // size), 0) * $(size), 16));
-//|     end
 //|   end
-//|   if not whole then
     return;
-//|   end
   }
-//|   if not whole then
   ScoreTile here = scored;
   here.b = opaque(here.b), here.h = opaque(here.h), here.sq = opaque(p.sq), here.sk = opaque(p.sk);
-//|   end
-//|   if whole then
-}
-//|   elseif of.by_row then
-  stage_words$(of.node)(p, here, to, row, key, lane);
-}
-//|   else
   const $(type) *const from = (const $(type) *)score_ahead$(of.node)(p, here, here.h, row);
   $(type) x[(BC + 31) / 32];
 #pragma unroll
@@ -341,8 +147,6 @@ __device__ __forceinline__ void stage_tile$(of.node)(const Params &p, const Scor
   for (int i = 0; i < (BC + 31) / 32; i++)
     if (32 * i + lane < BC) store_shared(to + (32 * i + lane) * $(size), $(of.wide and "(u32)__float_as_int(x[i])" or "x[i]"));
 }
-//|   end
-//|   end
 //| end
 //| for _, line in ipairs(l.staged.lines) do
 //|   local of = line.of
@@ -388,6 +192,7 @@ __device__ __forceinline__ int far_side(const Params &p, const ScoreTile &scored
 //| if #boxes > 0 then
 //|   include "wgmma/hopper_boxes.cu"
 //| end
+//| if l.staged.produced then
 // Where a block's tile is is looked up each time, so that no register holds it: they are few here.
 __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box_types())) {
 //| if l.persistent then
@@ -447,8 +252,7 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
 //| local boxes_alone = #boxes > 0 and #copied == 0 and #l.staged.lines == 0
 //| if boxes_alone then load_boxes() end
 //| for _, tile in ipairs(copied) do
-      stage_$(tile.shifted and "shifted" or "tile")$(tile.node)(p, scored, stage + $(tile.at), $(first_row), block * BC,
-                                                                     opaque((int)threadIdx.x) % 32);
+      stage_tile$(tile.node)(p, scored, stage + $(tile.at), $(first_row), block * BC, opaque((int)threadIdx.x) % 32);
 //| end
 //| -- What a line has of the rows of a tile beyond its own `keys`, from the stage before.
 //| local function take_over(line, keys)
@@ -541,3 +345,4 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
 //| end
   }
 }
+//| end
