@@ -267,7 +267,8 @@ def main():
     import torch
     from common import machine, tournament
     from common import peers as table
-    print(machine.described(), flush=True)
+    host = machine.described()
+    print(host, flush=True)
     fa3 = table.Fa3().module
     pool = ThreadPoolExecutor(o.threads)
     parts = range(0, len(some), CONTEXT)
@@ -295,7 +296,7 @@ def main():
             torch.cuda.empty_cache()
         if o.json:
             with open(o.json, "w") as f:
-                json.dump({**machine.described(), "seed": o.seed, "rows": rows}, f)
+                json.dump({**host, "seed": o.seed, "rows": rows}, f)
     summary(rows)
     pool.shutdown(cancel_futures=True)
     sys.stdout.flush()
