@@ -377,7 +377,7 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         if chosen(p, at) and not few and not edge and (tiles <= a.sm_count or packs) then
           if at.feeder then
             -- Tiles that free blocks draw: of 283 pairs on an H100 0.993 of the time of tiles that are dealt out beforehand. With lengths, of
-            -- more tiles than a round, 0.53 to 1.10 of the time on an H200, 0.81 in the mean of 29 batches of a race.
+            -- more tiles than a round, 0.69 on an H200, of 22 batches 0.43 to 1.48, one of them above 1.05.
             local drawn = p.has_batch_invariant or not p.has_lengths or tiles > a.sm_count * at.ctas
             local with = { ahead = 0, grid = drawn and "persistent" or "static", feeder = 40, q_bufs = 1, rescale = rescale }
             -- Few products to a block of keys: then a third block is under way.
