@@ -21,9 +21,24 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 #define SPLIT_KEYS 512      /* as many keys or more, */
 #define SPLIT_TILES 512     /* and no more tiles of FA_FEW_ROWS rows: near to two rounds of tiles twice as high on 132 SMs */
 #define SPLIT_QUERIES 128   /* with lengths: fewer leave a tile of one head half empty */
-#define SPLIT_PACKED 2048   /* with lengths: over so many keys those of several heads gain by it beyond d = 64, on an H200, */
-#define SPLIT_LONG 8192     /* and over so many others, and more of several heads */
-#define SPLIT_SQUARE 192    /* nor that many, three quarters of one such round, where keys are no more than queries */
+#define SPLIT_LONG 8192     /* with lengths: packed rows over so many keys, and chunks in few tiles */
+/* In few tiles: packed rows beyond d = 64 over so many keys. */
+#define SPLIT_PACKED 1024
+/* One head to each KV head, of up to SPLIT_QUERIES queries, over so many keys, where there may be single tokens: of no more KV heads than
+ * these. More are mostly tokens, which end sooner in streams of split keys. */
+#define SPLIT_ALONE 4096
+#define SPLIT_ALONE_HEADS 32
+/* Few rows with lengths: more than mma.sync takes of a key that it reads, where wgmma has no kernel of these (decode_wgmma: up to so many
+ * columns, by whole lines); over so many keys. Where it has one, of many tiles over few keys, whose ends cut tiles hide. Of many over
+ * more keys the longest would end last. */
+#define SPLIT_DECODE 16
+#define DECODE_COLUMNS 192
+#define DECODE_LINE 64
+#define SPLIT_DECODE_KEYS 512
+#define SPLIT_DECODE_MOST 1024
+#define SPLIT_DECODE_TILES 128
+#define SPLIT_DECODE_LONG 8192
+#define SPLIT_SQUARE 192 /* nor that many, three quarters of one such round, where keys are no more than queries */
 #define SPLIT_LAST 1024  /* nor that many of nearly one length, some four rounds of tiles twice as high, of which the last is cut alone, */
 #define LAST_KEYS 1024   /* over as many keys or more: without a mask, or under a diagonal */
 #define LONG_DIAGONAL 4  /* with so many times as many keys as queries (LONG in parts_family.lua) */
@@ -579,16 +594,37 @@ static int64_t tiles_of(const fa_problem *p)
     return (int64_t)p->b * p->hkv * ((rows_of(p) + FA_FEW_ROWS - 1) / FA_FEW_ROWS);
 }
 
+static bool decodes_by_wgmma(const fa_problem *p)
+{
+    int32_t most = p->d > p->dv ? p->d : p->dv;
+    return p->d % DECODE_LINE == 0 && p->dv % DECODE_LINE == 0 && most <= DECODE_COLUMNS;
+}
+
 /* Of lengths that the shape bounds: chunks of prompts in few tiles, and any batch whose tiles would be mostly empty, but for the rows of
- * the other heads of a group. Fewer rows are of the families of few rows. Batch invariance: few heads, since one shape stands for all. */
+ * the other heads of a group. Fewer rows are of the families of few rows, where one of these reads a key once. Batch invariance: few heads,
+ * since one shape stands for all. */
 static bool splits_lengths(const fa_problem *in)
 {
     const fa_problem p = representative(in);
     bool packs = p.hq > p.hkv && p.sq < SPLIT_QUERIES, invariant = p.features & FA_FEATURE_BATCH_INVARIANT;
     bool few = tiles_of(&p) <= SPLIT_TILES;
-    if (rows_of(&p) <= FA_FEW_ROWS || p.sk < (packs && few && p.d > 64 ? SPLIT_PACKED : SPLIT_LONG) || p.sk <= p.sq)
+    fa_batch_kind kind = fa_problem_batch_kind(&p);
+    if (p.sk <= p.sq)
         return false;
-    return packs || ((invariant || fa_problem_batch_kind(&p) == FA_BATCH_CHUNKS) && few);
+    if (rows_of(&p) <= FA_FEW_ROWS) {
+        bool many = tiles_of(&p) >= SPLIT_DECODE_TILES;
+        if (rows_of(&p) <= SPLIT_DECODE || p.sk < SPLIT_DECODE_KEYS || invariant || (many && p.sk > SPLIT_DECODE_LONG))
+            return false;
+        return !decodes_by_wgmma(&p) || (many && p.sk <= SPLIT_DECODE_MOST);
+    }
+    if (p.sk >= SPLIT_LONG && (packs || ((invariant || kind == FA_BATCH_CHUNKS) && few)))
+        return true;
+    if (!few || invariant)
+        return false;
+    if (packs)
+        return p.d > 64 && p.sk >= SPLIT_PACKED;
+    bool alone = p.hq == p.hkv && (int64_t)p.b * p.hkv <= SPLIT_ALONE_HEADS;
+    return kind == FA_BATCH_MIXED && alone && p.sk >= (p.sq <= SPLIT_QUERIES ? SPLIT_ALONE : SPLIT_LONG);
 }
 
 bool fa_problem_splits(const fa_problem *in)

@@ -14,6 +14,7 @@ import tempfile
 import unittest
 import unittest.mock
 
+from common import batches
 from common import cells
 import choice
 import choice_report
@@ -28,6 +29,33 @@ import variants
 import winners
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Batches(unittest.TestCase):
+    """What bench/races/serving_race.py draws: the same by every count of a seed, and as its kind says."""
+
+    def test_a_seed_has_an_order(self):
+        for kind in batches.KINDS:
+            four = batches.draw(kind, 5, 4)
+            self.assertEqual(batches.draw(kind, 5, 2), four[:2])
+            self.assertNotEqual(batches.draw(kind, 6, 2), four[:2])
+
+    def test_batches_are_as_their_kinds_say(self):
+        def drawn(kind):
+            return batches.draw(kind, 7, 12)
+        for b in drawn("packed"):
+            self.assertTrue(all(q == k for q, k in b.lens) and len(b.lens) > 1, b.name())
+        for b in drawn("fewrows"):
+            rows = b.sq * (b.hq // b.hkv)
+            self.assertTrue(57 <= rows <= 256 and all(k >= 750 + q for q, k in b.lens), b.name())
+        for b in drawn("mixed"):
+            self.assertTrue(sum(q == 1 for q, _ in b.lens) >= 4 and len({q for q, _ in b.lens}) <= 2, b.name())
+        for b in drawn("paged"):
+            self.assertTrue({q for q, _ in b.lens} == {b.sq} and b.sq <= 16, b.name())
+
+    def test_a_batch_as_a_problem(self):
+        b = batches.Batch("mixed", 0, "bf16", 96, 8, 2, "causal", "pages", 256, ((1, 40), (70, 90)), False)
+        self.assertEqual(b.fields(), dict(dtype="bf16", mask="causal", d=96, dv=96, b=2, hq=8, hkv=2, sq=70, sk=90, page=128))
 
 
 class Choice(unittest.TestCase):

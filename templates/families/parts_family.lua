@@ -25,6 +25,10 @@ local function around(p) return p.sk > p.sq and { p.sq } or { p.sq, p.sq * 17 //
 local function more_rows_sm(columns) return columns <= 64 and 1024 or columns <= 128 and 640 or 512 end
 local EVEN = 86 -- hundredths of the rows that evenly cut tiles multiply
 local MERGE_CLOCKS, SUM_BYTES_CLK = 6000, 2000
+-- One row tile of a head, over so many keys and more: where rounds of parts leave SMs empty in the mean memory is not read as fast, so much
+-- for each part of them that is below ENOUGH. Of 325 timings over 400 MB on an H200 1.15 times the price of half a chip, 1.10 of three
+-- quarters, and 1.00 of 0.8 and more; of 746 on an H100 1.08, 1.06, 0.98. Over fewer keys what more parts cost was as much.
+local EMPTY, EMPTY_FAST, ENOUGH, EMPTY_KEYS = 0.25, 0.4, 0.85, 16384
 -- However few products a block of keys has, a warpgroup's scores, exponentials and sums follow one another: so many clocks, and more for
 -- each key. Without them 600 to 1,500 keys of d = 64 and 96 stayed whole, by the model for 1.3 to 2 times what two to eight parts take.
 local CHAIN, CHAIN_KEY = 500, 6
@@ -375,8 +379,9 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
         end
         if chosen(p, at) and not few and not edge and (tiles <= a.sm_count or packs) then
           if at.feeder then
-            -- Tiles that free blocks draw: of 283 pairs on an H100 0.993 of the time of tiles that are dealt out beforehand.
-            local drawn = p.has_batch_invariant or not p.has_lengths
+            -- Tiles that free blocks draw: of 283 pairs on an H100 0.993 of the time of tiles that are dealt out beforehand. With lengths, of
+            -- more tiles than a round, 0.69 on an H200, of 22 batches 0.43 to 1.48, one of them above 1.05.
+            local drawn = p.has_batch_invariant or not p.has_lengths or tiles > a.sm_count * at.ctas
             local with = { ahead = 0, grid = drawn and "persistent" or "static", feeder = 40, q_bufs = 1, rescale = rescale }
             -- Few products to a block of keys: then a third block is under way.
             if at.br == 64 and at.bc == 64 and at.ctas == 1 then
@@ -469,6 +474,10 @@ return function(doc, whole, chosen, tile_clocks, flop, part_clocks, features)
       if c.feeder and c.ctas > 1 and p.dv >= 64 and not p.has_lengths then
         local places = (p.dv == 64 or p.dv == 128) and TWO_PLACES_LINES or TWO_PLACES
         slow(first, places)
+      end
+      if c.feeder and rows <= c.br and not p.has_lengths and not p.has_batch_invariant and not last and keys >= EMPTY_KEYS then
+        local full = pieces / ((pieces + thread_blocks - 1) // thread_blocks * thread_blocks)
+        first.hbm_speed = (first.hbm_speed or 1) / (1 + (a.hbm_gbs > 4000 and EMPTY_FAST or EMPTY) * math.max(0, ENOUGH - full))
       end
       -- Copies of rows that are no whole lines, by warps that multiply as well: of 43 shapes of one tile to a head under 40 us 1.05 to 1.07
       -- of the price on an H100, 1.06 to 1.11 on an H200.

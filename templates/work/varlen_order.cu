@@ -45,17 +45,22 @@ struct Levels {
 //|   include "work/split_parts.cu"
 
 //| elseif l.parts then
-// How many parts each of `tiles` tiles, of which the longest sees `keys` keys, is cut into for `blocks` thread blocks: what takes the least
-// rounds of a part each, where that saves more than adding up costs. Two blocks of keys at least in each, and no more parts than there is
-// room for. A part is left and added up in the time of ADDING keys, or of a sixteenth of its own: 9 to 20 us of 128 rows on an H200, more
-// for more columns, however many parts there are.
-__device__ __forceinline__ int parts_for(int tiles, int keys, int blocks) {
-  constexpr int ADDING = 720;
+// How many parts each of `tiles` tiles, of which the longest sees `keys` keys and one in the mean `mean`, is cut into for `blocks` thread
+// blocks: what takes the least rounds of a part each, where that saves more than adding up costs. Two blocks of keys at least in each, and
+// no more parts than there is room for. A part is left and added up in the time of ADDING keys, or of a sixteenth of its own: 9 to 20 us of
+// 128 rows on an H200, more for more columns, however many parts there are. Where a tile of LONG keys stands out among others, rounds are as
+// long as the others, and none is shorter than its part: cut where a quarter of the time is spared.
+__device__ __forceinline__ int parts_for(int tiles, int keys, int mean, int blocks) {
+  constexpr int ADDING = 720, LONG = 8192;
   const int most = min(min(8, keys / (2 * BC)), tiles > 0 ? blocks * PART_TILES / tiles : 1);
   if (most < 2) return 1;
-  int best = 1, least = (tiles + blocks - 1) / blocks * keys;
+  const bool stands_out = keys >= LONG && 2 * keys > 5 * mean;
+  const int usual = stands_out ? mean : keys;
+  int best = 1, least = max((tiles + blocks - 1) / blocks * usual, keys);
+  if (stands_out) least -= least / 4;
   for (int n = 2; n <= most; n++) {
-    const int time = (tiles * n + blocks - 1) / blocks * (keys / n + max(keys / (16 * n), ADDING));
+    auto part = [n](int of) { return of / n + max(of / (16 * n), ADDING); };
+    const int time = max((tiles * n + blocks - 1) / blocks * part(usual), part(keys));
     if (time < least) best = n, least = time;
   }
   return best;
@@ -198,6 +203,14 @@ struct TileOrder {
 //| end
 
   __device__ __forceinline__ int heads() const { return $(wk.heads(packed)); }
+//| if l.parts and not l.split then
+  // Of all tiles, by the sums of the lanes.
+  __device__ __forceinline__ float mean_level(float sum, int tiles) const {
+#pragma unroll
+    for (int i = 16; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
+    return sum * (float)heads() / (float)max(tiles, 1);
+  }
+//| end
 //| if not l.split then
   // Queries of a tile.
   __device__ __forceinline__ int unit() const { return $(packed and "max(BR / p.group, 1)" or "BR"); }
@@ -328,6 +341,9 @@ struct TileOrder {
     float sum = 0.f;        // of the tiles' levels
 #pragma unroll 4
 //| else
+//|   if l.parts and not l.split then
+    float sum = 0.f;        // of the tiles' levels
+//|   end
 #pragma unroll 1
 //| end
     for (int i = threadIdx.x % 32; i < p.b; i += 32) {
@@ -336,6 +352,8 @@ struct TileOrder {
 //| if l.shared then
       if (i < 32) first = levels;
       sum += (float)levels.tiles * (float)levels.highest();
+//| elseif l.parts and not l.split then
+      sum += (float)levels.tiles * (0.5f * (float)(levels.lowest + levels.highest()));
 //| end
       most = max(most, levels.highest());
     }
@@ -371,7 +389,8 @@ struct TileOrder {
     n.total *= n.parts;
 //|   end
 //| elseif l.parts then
-    n.parts = parts_for(n.total, (__reduce_max_sync(~0u, most) + 1) * unit(), (int)$(wk.blocks));
+    most = __reduce_max_sync(~0u, most);
+    n.parts = parts_for(n.total, (most + 1) * unit(), (int)((mean_level(sum, n.total) + 1.f) * (float)unit()), (int)$(wk.blocks));
     n.total *= n.parts;
 //| end
 //| if l.shared then
