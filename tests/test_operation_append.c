@@ -276,10 +276,12 @@ static float trouble(fa_random *r, const fa_format *f, float scale)
     }
 }
 
-/* One launch of MANY rows of one head into a cache of the format: by scales of rows that are given, found, or of blocks. */
-static void quantize(fa_context *ctx, int32_t dtype, bool finds, const float scale[MANY], uint64_t seed, const char *config)
+/* One launch of MANY rows of one head of a type into a cache of the format: by scales of rows that are given, found, or of blocks. Numbers
+ * of 16 bits are often as far from 0 as another one, on either side. */
+static void quantize(fa_context *ctx, int32_t type, int32_t dtype, bool finds, const float scale[MANY], uint64_t seed, const char *config)
 {
     static float x[MANY][WIDE], got_scale[MANY];
+    static uint16_t narrow[MANY][WIDE];
     static uint8_t got[MANY * 2 * WIDE];
     const fa_format *f = fa_format_of(dtype);
     fa_random r = { fa_random_mix(seed) };
@@ -290,10 +292,17 @@ static void quantize(fa_context *ctx, int32_t dtype, bool finds, const float sca
             x[t][i] = t == 0                ? 0
                       : t < 3 && i % 7 == 3 ? (t == 1 ? NAN : -INFINITY)
                                             : trouble(&r, f, fabsf(scale[t]) < 1e30f ? scale[t] : 1);
+    for (int t = 0; t < MANY && type != FA_F32; t++)
+        for (int i = 0; i < WIDE; i++) {
+            if (t > 4 && fa_random_below(&r, 2))
+                x[t][i] = ldexpf(fa_random_below(&r, 2) ? 1 : -1, t - 10) * (float)(100 + fa_random_below(&r, 3));
+            fa_number_store(&narrow[t][i], x[t][i], type);
+            x[t][i] = fa_number_load(&narrow[t][i], type);
+        }
     memset(got, 0x55, sizeof got);
-    a.op = FA_APPEND, a.dtype = FA_F32, a.kv_dtype = config ? FA_Q4_0 : dtype, a.v_dtype = dtype, a.d = WIDE, a.b = 1, a.sq = a.sk = MANY,
+    a.op = FA_APPEND, a.dtype = type, a.kv_dtype = config ? FA_Q4_0 : dtype, a.v_dtype = dtype, a.d = WIDE, a.b = 1, a.sq = a.sk = MANY,
     a.hq = a.hkv = 1;
-    a.new_k.ptr = a.new_v.ptr = upload(ctx, x, sizeof x);
+    a.new_k.ptr = a.new_v.ptr = type == FA_F32 ? upload(ctx, x, sizeof x) : upload(ctx, narrow, sizeof narrow);
     a.k.ptr = upload(ctx, got, sizeof got);
     a.v.ptr = upload(ctx, got, sizeof got);
     void *scales = upload(ctx, scale, MANY * sizeof *scale), *of_v = upload(ctx, scale, MANY * sizeof *scale);
@@ -333,17 +342,18 @@ Test(operation_append, codes_are_those_of_the_definition)
         for (int chip = dtype != FA_E4M3; chip < 2; chip++) {
             fa_context *ctx = context(dtype == FA_E4M3 ? chip : dtype % 2); /* conversions of a chip's own, and by bits */
             for (uint64_t seed = 0; seed < 4; seed++)
-                quantize(ctx, dtype, false, seed % 2 ? odd : usual, seed, NULL);
+                quantize(ctx, FA_F32, dtype, false, seed % 2 ? odd : usual, seed, NULL);
             for (uint64_t seed = 0; seed < 2 && !fa_format_of(dtype)->scale_dtype; seed++)
-                quantize(ctx, dtype, true, usual, 10 + seed, NULL);
+                quantize(ctx, FA_F32, dtype, true, usual, 10 + seed, NULL);
             fa_destroy(ctx);
         }
     /* Where lanes have four pieces of a row each. */
-    static const int32_t integers[] = { FA_Q8_0, FA_Q4_0 };
+    static const int32_t integers[] = { FA_Q8_0, FA_Q4_0 }, types[] = { FA_F32, FA_BF16, FA_F16 };
     fa_context *ctx = context(1);
-    for (size_t i = 0; i < COUNT(integers); i++)
+    for (size_t i = 0; i < COUNT(integers) * COUNT(types); i++)
         for (uint64_t seed = 0; seed < 4; seed++)
-            quantize(ctx, integers[i], false, seed % 2 ? odd : usual, 20 + seed, "append:warps=2,token_heads=4,claims=0");
+            quantize(ctx, types[i / COUNT(integers)], integers[i % COUNT(integers)], false, seed % 2 ? odd : usual, 20 + seed,
+                     "append:warps=2,token_heads=4,claims=0");
     fa_destroy(ctx);
 }
 

@@ -1,4 +1,4 @@
-//| needs "l.k_bytes l.k_type l.partner l.v_bytes l.v_type l.vec l.wide l.words"
+//| needs "l.dealt l.k_bytes l.k_type l.partner l.v_bytes l.v_type l.vec l.wide l.words"
 //| -- Pieces of rows as they lie in memory, as fp32, and in the types of the cache that are no codes.
 //| -- The type of so many bytes.
 //| unit_type = { [16] = "uint4", [8] = "uint2", [4] = "u32", [2] = "u16" }
@@ -73,8 +73,11 @@ __device__ __forceinline__ void load(Piece &piece, const char *from) {
 }
 
 // Where pieces lie in shared memory: those of neighbouring threads side by side.
+//| if l.dealt then
+// Lanes of a team read pieces of two numbers s at a time, which lie in different banks.
+//| end
 __device__ __forceinline__ u32 place_in_ring(int slot, int s, int thread) {
-  return (u32)(slot * SHARE + s) * (THREADS * WORDS * 4) + (u32)thread * SLOT;
+  return (u32)(slot * SHARE + s) * (THREADS * WORDS * 4$(l.dealt and " + 32" or "")) + (u32)thread * SLOT;
 }
 // A piece on its way there; zeros where it is not there.
 __device__ __forceinline__ void copy_piece(u32 to, const char *from, bool there$(l.wide and ", bool wide" or "")) {

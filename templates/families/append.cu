@@ -64,6 +64,7 @@ constexpr int TURNED = $(l.turned);  // pieces of a lane that turn with the next
 //| end
 //| local is_given = given_of("k") > 0 or given_of("v") > 0
 //| local given_by_lanes = is_given and c.token_heads <= l.lanes
+//| local first_copied = l.dealt and "lane" or "first_piece"
 //| local shares_rows = p.rotary > 0 and (l.partner == "halves" or l.partner == "any")  -- lanes read what others have copied
 //| local batch = p.has_lengths and "p.cu_seqlens_q != nullptr ? 0 : at / p.sq" or "p.b == 1 ? 0 : at / p.sq"
 extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid_constant__ Params p) {
@@ -126,6 +127,9 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
   };
 //| if l.by_head then
   // A head of the next item is on its way as soon as that of the item before is read.
+//|   if l.dealt then
+  // The lanes of a team copy pieces side by side, as memory gives them, and read those of their blocks.
+//|   end
 //| else
   // Rows are on their way while the item before is done.
 //| end
@@ -134,7 +138,8 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
 #pragma unroll
     for (int s = 0; s < SHARE; s++) {
       const bool there = real && of.first + h < of.heads$(l.full and "" or " && first_piece + step_of(s) < of.pieces");
-      copy_piece(ring + place_in_ring(slot, s, threadIdx.x), row + step_of(s) * (VEC * $(p.bytes)), there$(l.wide and ", of.wide" or ""));
+      copy_piece(ring + place_in_ring(slot, s, threadIdx.x), row + $(l.dealt and "s * LANES" or "step_of(s)") * (VEC * $(p.bytes)),
+                 there$(l.wide and ", of.wide" or ""));
     }
   };
 //| if not l.by_head then
@@ -221,6 +226,9 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");  // what follows may stand ready
 //|   end
 //| end
+//| if c.claims == 2 then
+  clear_claims(p, tokens);
+//| end
   if (share >= shares) return;
   Ready ready = {};
   const Told first_told = told_of(p, next.token);
@@ -228,7 +236,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
   Source coming = source_of(next);
 #pragma unroll 1
   for (int h = 0; h < HEADS; h++) {
-    copy_head(coming, coming.row + h * coming.sh + first_piece * (VEC * $(p.bytes)), h, h, next.real);
+    copy_head(coming, coming.row + h * coming.sh + $(first_copied) * (VEC * $(p.bytes)), h, h, next.real);
     cp_async_commit();
   }
 //| else
@@ -269,7 +277,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
 //| local slot = l.by_head and "h" or "stage * HEADS + h"
 //| if l.by_head then
     if (more) coming = source_of(next);
-    const char *row = coming.row + first_piece * (VEC * $(p.bytes));
+    const char *row = coming.row + $(first_copied) * (VEC * $(p.bytes));
 //| else
     if (more) copy(next, stage ^ 1);
     else cp_async_commit();
@@ -301,7 +309,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
     }
 //| if p.rotary > 0 then
     const bool turns = used && !is_v && place.turns;
-//|   if l.partner == "own" then
+//|   if l.partner == "own" or l.dealt then
     const bool some_turn = __any_sync(~0u, turns);
 //|   end
 //| end
@@ -343,10 +351,18 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
       float x[SHARE][VEC];
 //| if l.by_head then
       cp_async_wait<HEADS - 1>();
+//|   if l.dealt then
+      __syncwarp();
+//|   end
 //| end
 #pragma unroll
       for (int s = 0; s < SHARE; s++) {
+//| if l.dealt then
+        const int own = first_piece + step_of(s);
+        Piece piece = piece_of(ring + place_in_ring($(slot), own / LANES, (int)threadIdx.x - lane + own % LANES));
+//| else
         Piece piece = piece_of(ring + place_in_ring($(slot), s, threadIdx.x));
+//| end
 //| if l.k_format or l.v_format then
 //|   if p.has_lengths then
         if (!used) piece = Piece();  // rows of no sequence may hold what was never written
@@ -394,6 +410,9 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
 //| end
       }
 //| if l.by_head then
+//|   if l.dealt then
+      __syncwarp();
+//|   end
       if (more) copy_head(coming, row, h, h, next.real);
       cp_async_commit();
       row += coming.sh;
@@ -439,9 +458,7 @@ extern "C" __global__ void __launch_bounds__($(l.bounds)) fa_append(const __grid
 //|     blocks[f.name] = true
 //|     if l.dealt then
       Codes codes_$(f.name)[SHARE / 2] = {};
-      if (some_coded)
-#pragma unroll
-        for (int s = 0; s < SHARE; s += 2) quantize_$(f.name)(codes_$(f.name)[s / 2], x[s], x[s + 1], lane);
+      if (some_coded) quantize_$(f.name)(codes_$(f.name), x, $(p.rotary > 0 and "some_turn" or "false"), lane);
 //|     else
       Codes codes_$(f.name)[SHARE] = {};
       if (some_coded)

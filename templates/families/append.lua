@@ -6,6 +6,10 @@ local pair_values = include "pairs/values.lua"
 local FOLDED = 1    -- scales of a sequence or a head
 local HEADROOM, CODED = 24, 56 -- registers beside what is held of rows: of rows that stay as they are, of such that become codes
 
+-- Words of the counters: entries of the table of few tokens. A launch has up to twice as many tokens as the problem that stands for its
+-- bucket, and the table twice as many entries as tokens.
+local ENTRIES = 1 << 14
+
 local QUARTERED = 1 << 17 -- rows from which a lane may have four pieces of each
 
 local bytes_of = { fp16 = 2, bf16 = 2, fp32 = 4 }
@@ -76,14 +80,17 @@ return {
     { "warps", { 4, 8, 2 }, "of a block" },
     { "token_heads", { 1, 2, 4, 8 }, "heads of a token that a team of lanes does at a time" },
     -- How the later of two tokens for one slot is found: each looks at those after it, or all claim their slots in a table before.
-    { "claims", { { 0, "looked_for" }, { 1, "hashed" } }, "how a token finds a later one of its slot: it looks at each, or in a table" },
+    { "claims", { { 0, "looked_for" }, { 1, "hashed" }, { 2, "hashed_few" } },
+      "how a token finds a later one of its slot: it looks at each, or in a table, which of few tokens is one that needs no clearing" },
     { "quarters", { 0, 1 }, "rows of s8 whose scales are found: a lane has four pieces of each, and a head comes at a time", later = true },
   },
 
   start = function(p, a)
     local list = {}
-    for _, heads in ipairs({ 4, 2, 1, 8 }) do
-      for _, claims in ipairs(p.has_slots and { 0, 1 } or { 0 }) do list[#list + 1] = { warps = 4, token_heads = heads, claims = claims } end
+    for _, heads in ipairs(p.hkv > 1 and { 4, 2, 1, 8 } or { 1 }) do
+      for _, claims in ipairs(not p.has_slots and { 0 } or p.b * p.sq <= ENTRIES // 4 and { 0, 1, 2 } or { 0, 1 }) do
+        list[#list + 1] = { warps = 4, token_heads = heads, claims = claims }
+      end
     end
     -- Where memory is so fast that what they issue bounds many rows: of 13 shapes from 16,384 tokens of 8 heads on 0.84 to 0.99 of the time
     -- on an H200, 65,536 of 8 0.94. A few thousand tokens take up to 1.26, and rows of 64 up to 1.57.
@@ -97,8 +104,9 @@ return {
 
   constraints = {
     { "claims", function(p, c, a)
-      if c.claims == 0 or p.has_slots then return true end
-      return false, "a table of slots without slots"
+      if c.claims > 0 and not p.has_slots then return false, "a table of slots without slots" end
+      if c.claims < 2 or p.b * p.sq <= ENTRIES // 4 then return true end
+      return false, p.b * p.sq .. " tokens, more than " .. ENTRIES // 4
     end },
     { "quarters", function(p, c, a)
       if (c.quarters or 0) == 0 then return true end
@@ -112,7 +120,7 @@ return {
   },
 
   layout = function(p, c, a)
-    local l = { threads = 32 * c.warps, bytes = 0 }
+    local l = { threads = 32 * c.warps, bytes = 0, entries = ENTRIES }
     l.k_type, l.v_type = types(p)
     l.k_format, l.v_format = codes(l.k_type, a.cc), codes(l.v_type, a.cc)
     -- Of what strides count: an element, or a block.
@@ -162,7 +170,7 @@ return {
     -- Which sequence a row is of says where it goes, its position, or whether it counts.
     l.sequences = not p.has_slots or p.has_lengths or l.folded or (p.rotary > 0 and not p.has_positions)
     -- Two items of a block's lanes: one is done while the other is on its way. Or each head makes room for that of the next item.
-    l.bytes = (l.by_head and 1 or 2) * c.token_heads * l.share * l.words * 4 * l.threads
+    l.bytes = (l.by_head and 1 or 2) * c.token_heads * l.share * (l.words * 4 * l.threads + (l.dealt and 32 or 0))
     -- Rows of blocks of a token, side by side, where they are whole chunks of 16 bytes.
     local function gathers(format, row) return format ~= nil and format.block > 1 and c.token_heads * row % 16 == 0 end
     l.gathers_k, l.gathers_v = gathers(l.k_format, l.row_k), gathers(l.v_format, l.row_v)
@@ -189,11 +197,16 @@ return {
     local pdl = a.cc >= 90 and 1 or 0
     local append = { entry = "fa_append", grid = "total_q hq", smem = l.bytes, per_sm = l.per_sm, pdl = pdl }
     if c.claims == 0 then return { append } end
+    if c.claims == 2 then
+      return { { entry = "fa_claim", grid = ("total_q/%d"):format(l.threads), smem = 0, pdl = pdl }, append }
+    end
     local grid = ("total_q/%d"):format(l.threads)
     return { { entry = "fa_clear", grid = grid, smem = 0, pdl = pdl }, { entry = "fa_claim", grid = grid, smem = 0, pdl = pdl }, append }
   end,
 
-  workspace = function(p, c, a, l) return c.claims == 1 and "claims int32 total_q 3" or "" end,
+  workspace = function(p, c, a, l)
+    return c.claims == 1 and "claims int32 total_q 3" or c.claims == 2 and "counters, claims int32 total_q" or ""
+  end,
 
   params = function(p, c, a, l)
     local values = pair_values(p)
@@ -208,7 +221,8 @@ return {
       p.k_scale_out > 0 and "k_scale_out" or "",
       p.v_scale_out > 0 and "v_scale_out" or "",
       "skipped",
-      c.claims == 1 and "claims" or "",
+      c.claims == 2 and "workspace" or "",
+      c.claims > 0 and "claims" or "",
       "new_k_sb new_k_ss new_k_sh new_v_sb new_v_ss new_v_sh q_sb q_ss q_sh q_out_sb q_out_ss q_out_sh k_sb k_ss k_sh v_sb v_ss v_sh",
       p.k_scale > 0 and "k_scale_sb k_scale_ss k_scale_sh" or "",
       p.v_scale > 0 and "v_scale_sb v_scale_ss v_scale_sh" or "",
@@ -257,6 +271,7 @@ return {
       latency = 600 + 3 * instructions + (p.has_slots and c.claims == 0 and items * (tokens * 4 / (32 * a.sm_count)) or 0),
     }
     if c.claims == 0 then return append end
+    if c.claims == 2 then return { { bytes = (8 + 4) * tokens }, append } end
     return { { bytes = 12 * tokens }, { bytes = (8 + 4) * tokens }, append }
   end,
 }

@@ -515,18 +515,35 @@ local TOGETHER_SHORT, TOGETHER_LONG = { [2] = 1.05, [4] = 0.83, [8] = 0.81 }, { 
 local TOGETHER_MANY, TOGETHER_MANY_SHORT = 0.8, 0.73
 -- 16 rows of one head of them by copies, there.
 local APART_SIXTEEN = 2.2
+-- Five to eight rows of one head of them, which unpack each value by itself, where two heads by limbs come by boxes: of four races there.
+local APART_EIGHT, EIGHT_ISSUE = 1.5, 1.3
 -- Rows of blocks, of heads that are no whole number of chunks together, are copied by less: by 8 bytes, by 4, or by 2, which are loads
 -- that a warp waits for. Of 12 races there. A bucket of two heads and more has even ones and odd ones.
 local UNEVEN = { [8] = 1.3, [4] = 2.6, [2] = 3.5 }
-local function uneven(p, c, low)
+-- Several tiles of 16 rows of such heads, each of which unpacks all keys, beside that, of 22 races there: of one head; of pieces with idle
+-- warps; of two heads, which an odd number of heads copies by less, while up to 24 rows of codes of a byte an even number does better. For
+-- wgmma rows that do not lie alike are copied by chunks all the same.
+local MANY_ALONE, MANY_IDLE, MANY_TWO, FEW_TWO, UNEVEN_WIDE = 1.5, 2, 1.6, 0.85, { [8] = 1.1, [4] = 1.5, [2] = 2 }
+local function uneven(p, c, a, low, wide)
+  if wide then return low and low.k.block > 1 and p.hkv % 4 > 0 and UNEVEN_WIDE[p.kv_align] or 1 end
+  local many = low and p.sq * (p.hq // p.hkv) > 16 and low.k.has_scale and a.hbm_gbs > 4000
+  if many and p.hkv > 1 and p.hkv % 4 > 0 and heads_of(c) > 1 then
+    local few = p.sq * (p.hq // p.hkv) <= 24 and low.k.bits == 8
+    return p.hkv % heads_of(c) > 0 and MANY_IDLE or few and FEW_TWO or MANY_TWO
+  end
   if not low or (c.token_rows or 0) == 1 or (c.boxes or 0) == 1 or p.hkv % 8 == 0 then return 1 end
-  local most = 1
+  local most, tiles = 1, many and p.hkv == 1 and MANY_ALONE or 1
   for _, x in ipairs { { low.k, p.d }, { low.v, p.dv } } do
     local row = x[1].block > 1 and rows_of.row_bytes(x[1], x[2]) or 16
     if p.hkv % 4 == 0 then row = 4 * row end
-    if row % 16 > 0 then most = math.max(most, UNEVEN[row & -row]) end
+    if row % 16 > 0 then most = math.max(most, tiles * UNEVEN[row & -row]) end
   end
   return most
+end
+-- Whether a block has one head's five to eight rows, of which two heads at a time would be limbs.
+local function is_eight_alone(p, c, a, low)
+  local alone = c.br == 8 and heads_of(c) == 1 and low.k.block > 1 and p.d > 64 and p.d <= 128
+  return alone and p.hkv % 4 == 0 and a.hbm_gbs > 4000 and p.sq * (p.hq // p.hkv) > 4
 end
 -- walked: keys that a block has one after the other; kv: bytes of K and V.
 local function apart(p, c, a, low, walked, kv)
@@ -551,6 +568,7 @@ local function apart(p, c, a, low, walked, kv)
     return (short and BOXES_SHORT or BOXES_LONG)[heads]
   end
   if bytes and c.br == 64 and is_narrow(p, low) and kv < IN_L2 then return APART_LANES end
+  if is_eight_alone(p, c, a, low) then return APART_EIGHT end
   if c.br == 16 and heads == 1 and low.k.block > 1 and a.hbm_gbs > 4000 then return APART_SIXTEEN end
   if bytes and a.hbm_gbs > 4000 then
     if heads == 2 and c.bk == 64 and math.max(p.d, p.dv) <= 64 and kv < KEPT_ALL * a.l2_bytes then return SHORT_FEW end
@@ -647,7 +665,7 @@ function decode.stream(p, c, a, iteration, sq, boxed)
   local walked = math.min(keys, share * c.bk * c.key_warps)
   local under_way = math.min(1, flight / enough)
   local codes_of = low_bits(p, a.cc)
-  local stream = slower * seconds * apart(p, c, a, codes_of, walked, kv) * uneven(p, c, codes_of) / under_way / balance ^ 0.83
+  local stream = slower * seconds * apart(p, c, a, codes_of, walked, kv) * uneven(p, c, a, codes_of, boxed) / under_way / balance ^ 0.83
   local compute = share * c.sm_shares * iteration / (a.clock_ghz * 1e9)
   local efficiency = math.min(2, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
   local latency = 1180 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
@@ -684,8 +702,10 @@ local SAME_KEYS = { [32] = 1.36, [64] = 1.15 }
 -- Where boxes bring rows no warp copies. Of 12 races of q4_0 there.
 local BROUGHT = 0.68
 -- wgmma over codes that become fp16 first, an iteration of a warpgroup beside another one: clocks for itself, for a key, for a value of a
--- key, and of it for an instruction of its unpacking; of codes in blocks; where boxes bring them. Of 14 races on an H200.
-local WIDEN, WIDEN_KEY, WIDEN_VALUE, WIDEN_COST, WIDEN_BLOCK, WIDEN_BOXES = 333, 15, 0.13, 0.05, 1.08, 0.88
+-- key, and of it for an instruction of its unpacking; where boxes bring them. Of 14 races on an H200.
+local WIDEN, WIDEN_KEY, WIDEN_VALUE, WIDEN_COST, WIDEN_BOXES = 333, 15, 0.13, 0.05, 0.88
+-- Of codes in blocks, of so many bits, and where 128 keys are taken at a time: of 20 races of what moves a thread's blocks together.
+local WIDEN_BLOCK, WIDEN_MANY = { [8] = 1.05, [4] = 1 }, 0.92
 local function unpacking(p, c, a, l)
   local values = p.d * (l.cost_k + BESIDE) + p.dv * (l.cost_v + BESIDE)
   local warps = l.warps * c.ctas
@@ -707,7 +727,10 @@ function decode.work(p, c, a, l, sq)
   local products = 3.7 * flops / a.mma16_flop
   if l.boxed then chain, products = 1030 + 7 * c.bk, 2.9 * flops / a.wgmma16_flop end
   if l.widened then
-    local function value(f) return (WIDEN_VALUE + WIDEN_COST * f.cost) * (f.block > 1 and WIDEN_BLOCK or 1) end
+    local function value(f)
+      local of_blocks = f.block > 1 and WIDEN_BLOCK[f.bits] * (c.bk == 128 and WIDEN_MANY or 1) or 1
+      return (WIDEN_VALUE + WIDEN_COST * f.cost) * of_blocks
+    end
     chain = WIDEN + c.bk * (WIDEN_KEY + p.d * value(l.low.k) + p.dv * value(l.low.v))
     if l.boxes then chain = WIDEN_BOXES * chain end
   elseif l.low then
@@ -717,12 +740,12 @@ function decode.work(p, c, a, l, sq)
   local nibbles = l.half and (l.low.k.bits == 4 or l.low.v.bits == 4)
   local is_bound = nibbles and (a.hbm_gbs > 4000 or decode.has_limbs(p)) and math.min(p.d, p.dv) > 64
   if is_bound and l.low.k.has_scale then
-    issue = math.max(chain, unpacking(p, c, a, l)) + program
+    issue = math.max(chain, unpacking(p, c, a, l)) * (is_eight_alone(p, c, a, l.low) and EIGHT_ISSUE or 1) + program
   elseif l.low and not l.widened then  -- each warp of rows unpacks all keys of its group
     issue = issue + c.ctas * c.bk * c.key_warps * heads * c.row_warps * (p.d * l.cost_k + p.dv * l.cost_v) / 128
     local pieces = l.low.k.has_scale and decode.row_bytes_of(p.kv, p.d) % 4 == 0
     if c.br >= 32 and heads == 1 and pieces and a.hbm_gbs > 4000 then issue = SAME_KEYS[c.br] * issue end
-    issue = uneven(p, c, l.low) * issue
+    issue = uneven(p, c, a, l.low) * issue
     if math.max(p.d, p.dv) > 64 and has_two_in_step(p, c, a) then issue = BOXES_TWO_ISSUE * issue end
   end
   return decode.stream(p, c, a, issue, sq, l.boxed)

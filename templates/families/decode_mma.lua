@@ -8,6 +8,8 @@ local decode = include "families/decode_family.lua"
 local boxed = {
   few = { { 32, 8, 2 }, { 32, 4, 2 } },
   few_short = { { 64, 8, 2 }, { 64, 4, 2 } },
+  eight = { { 32, 8, 2 }, { 32, 4, 2 }, { 32, 2, 2 } },
+  eight_4 = { { 32, 8, 2 }, { 32, 4, 2 }, { 32, 2, 2 }, { 64, 2, 2 } },
   four_bits = { { 64, 8, 2 }, { 32, 4, 3 } },
   many = { { 32, 8, 2 }, { 32, 4, 2 }, { 32, 2, 2 } },
   many_short = { { 64, 8, 2 }, { 64, 4, 2 } },
@@ -134,7 +136,8 @@ return decode.family {
       if p.d > 128 then by_boxes = boxed.wide
       elseif boxed_br >= 16 then by_boxes = p.d > 64 and boxed.many or boxed.many_short
       elseif p.d <= 64 then by_boxes = boxed.few_short
-      else by_boxes = boxed_br == 4 and codes(p.kv, a.cc).bits == 4 and boxed.four_bits or boxed.few end
+      elseif boxed_br == 4 then by_boxes = codes(p.kv, a.cc).bits == 4 and boxed.four_bits or boxed.few
+      else by_boxes = p.hkv % 4 > 0 and boxed.few or codes(p.kv, a.cc).bits == 4 and boxed.eight_4 or boxed.eight end
     end
     for _, x in ipairs(by_boxes) do
       local tile = { br = boxed_br, bk = x[1], row_warps = 1, key_warps = x[4] or 8 // x[2], head_warps = x[2], token_rows = 1, boxes = 1 }

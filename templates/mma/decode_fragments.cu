@@ -78,7 +78,7 @@ struct WarpRows {
   // Before begin(): find() reads nothing, read() asks for what begin() needs of the tile.
   __device__ __forceinline__ void find(const Params &p, const Sequence &sequence, const Tile &tile) {
 //|   if l.shifts_k or l.shifts_v then
-    at.shift(p, tile.kv_head);
+    at.shift(p, $(l.widened and "sequence, " or "")tile.kv_head);
 //|   end
 //|   local straight = not l.half and p.q ~= "fp32"
     asked.find(p, sequence, tile$(straight and ", row, at" or ""));
@@ -134,7 +134,7 @@ struct WarpRows {
       meet();
     }
 //| end
-    widen_k<CHUNKS>(k_tile, codes, thread, $(l.shifts_k and "at.k_shift" or "0"));  // while P V of the block before is under way
+    widen_k<CHUNKS>(k_tile, codes, thread, $(l.shifts_k and "at.k_shift, at.k_turn" or "0, 0"));  // while P V of the block before is under way
     accumulate_wait(o);
     meet();
 //| else
@@ -148,7 +148,7 @@ struct WarpRows {
 //| end
 //| if l.widened then
     scores_begin(s, q, k_tile);
-    widen_v<CHUNKS_V>(v_tile, codes + K_TILE, thread, $(l.shifts_v and "at.v_shift" or "0"));  // while the matrix unit multiplies
+    widen_v<CHUNKS_V>(v_tile, codes + K_TILE, thread, $(l.shifts_v and "at.v_shift, at.v_turn" or "0, 0"));  // while the matrix unit multiplies
     scores_wait(s);
 //| else
     scores(s, q, $(l.limbs and "factor[0], " or "")k_tile, $(floats and "k_floats, " or "")at);

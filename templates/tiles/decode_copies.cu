@@ -1,4 +1,4 @@
-//| needs "c.bk l.boxed? l.boxes? l.lines? l.low? l.shifts_k? l.shifts_v? l.strided? l.tokens?"
+//| needs "c.bk l.boxed? l.boxes? l.lines? l.low? l.shifts_k? l.shifts_v? l.strided? l.tokens? l.widened?"
 //| -- Copies of a block's rows of K and V by the warps of a group, and of its tokens' scales: members of the loader, which knows the tile.
 //| local of = l.low and "E" or "element"
 //| local paged = p.has_pages
@@ -206,8 +206,12 @@ $(indent)}
 //| elseif l.shifts_k or l.shifts_v then
   // Rows of blocks, with the bytes before them in their first chunk. Lanes have chunks of a pass's rows one after the other, and some
   // may have none. Where rows do not lie alike in chunks (shift < 0) they are copied by less, one by one.
+//|   if l.widened then
+  // Rows that turn have a shift each, and their last chunks are read up to their ends.
+//|   end
   template <int N, int ROW_BYTES, class E>
-  __device__ __forceinline__ void copy_shifted(u32 tile, const char *base, int shift, int first, int column, int key,
+//|   local turn = l.widened and "int turn, " or ""
+  __device__ __forceinline__ void copy_shifted(u32 tile, const char *base, int shift, $(turn)int first, int column, int key,
                                                long long stride$(of_page)) {
     constexpr int STEP = GROUP_THREADS / N;
     const long long step = stride * (long long)sizeof(E);
@@ -229,8 +233,30 @@ $(indent)}
 //|   else
     base += key * step;
 //|   end
-    if (shift < 0) {
 //|   local looks = paged and run < c.bk  -- by shuffles, which all lanes take
+//|   if l.widened then
+    if (turn > 0) {
+#pragma unroll
+      for (int r = 0; r < BC; r += STEP) {
+        const int row = first + r, before = shift + row * turn & 15;
+//|     if paged then
+        int last;
+        const char *const from = find($(looks and "min(row, BC - 1)" or "row"), &last);
+//|     else
+        const int last = hi;
+        const char *const from = base + row * step;
+//|     end
+        const int bytes = row >= lo && row <= last ? max(0, min(16, before + ROW_BYTES - column * 16)) : 0;
+        if (first < STEP && (r + STEP <= BC || row < BC))
+          asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                       :
+                       : "r"(tile + (row * N + column) * 16), "l"(from + column * 16 - before), "r"(bytes)
+                       : "memory");
+      }
+      return;
+    }
+//|   end
+    if (shift < 0) {
 //|   if not looks then
 //|     local many = p.kv_align < 4  -- by loads that a warp waits for, several side by side
       constexpr int UNITS = N * 16 / UNIT$(many and ", BATCH = 8" or "");

@@ -1,4 +1,4 @@
-//| needs "c.bk l.boxes? l.lines? l.low? l.next l.shifts_k? l.shifts_v? l.strided? l.tokens? l.walk"
+//| needs "c.bk l.boxes? l.lines? l.low? l.next l.shifts_k? l.shifts_v? l.strided? l.tokens? l.walk l.widened?"
 //| local ke, ve, of, ofk, ofv = "element", "element", "element", "", ""
 //| local kb, vb = "D * (int)sizeof(element)", "DV * (int)sizeof(element)"
 //| if l.low then ke, ve, of, ofk, ofv, kb, vb = "k_element", "v_element", "E", ", k_element", ", v_element", "K_BYTES", "V_BYTES" end
@@ -38,6 +38,9 @@ struct Loader {
 //| end
 //| for _, x in ipairs(shifted) do
   int $(x[1])_shift;  // of the tile's rows, as it is copied; -1: by less than chunks
+//|   if l.widened then
+  int $(x[1])_turn;  // from a row to the next
+//|   end
 //| end
 //| local alike  -- K's chunks and V's go to the same places of their tiles
 //| local pieces = l.tokens and l.boxes  -- a token's rows of all heads by boxes
@@ -144,7 +147,12 @@ struct Loader {
 //|   end
 //| end
 //| for _, x in ipairs(shifted) do
+//|   if l.widened then
+    $(x[1])_turn = $(x[1])_turn_of(p);
+    $(x[1])_shift = $(x[1])_is_chunked(p) || $(x[1])_turn > 0 ? $(x[1])_first_of(p, sequence, tile.kv_head) : -1;
+//|   else
     $(x[1])_shift = $(x[1])_is_chunked(p) ? $(x[1])_shift_of(p, tile.kv_head) : -1;
+//|   end
 //| end
 //| local k_head, v_head = "tile.kv_head", "tile.kv_head"
 //| if l.tokens then
@@ -248,14 +256,14 @@ struct Loader {
                                             p.v_ss$(paged and ", v_page" or ""));
 //| elseif paged then
 //|   if l.shifts_k then
-      copy_shifted<CHUNKS, $(kb)$(ofk)>(buffer, k, k_shift, k_first, k_column, key, p.k_ss, k_page);
+      copy_shifted<CHUNKS, $(kb)$(ofk)>(buffer, k, k_shift, $(l.widened and "k_turn, " or "")k_first, k_column, key, p.k_ss, k_page);
 //|   elseif l.strided then
       copy_steps<CHUNKS, $(kb)$(ofk)>(buffer, k, key, p.k_ss, k_page);
 //|   else
       copy<CHUNKS, false, $(kb)$(ofk)>(buffer, k, key, p.k_ss, k_page);
 //|   end
 //|   if l.shifts_v then
-      copy_shifted<CHUNKS_V, $(vb)$(ofv)>(buffer + K_TILE, v, v_shift, v_first, v_column, key, p.v_ss, v_page);
+      copy_shifted<CHUNKS_V, $(vb)$(ofv)>(buffer + K_TILE, v, v_shift, $(l.widened and "v_turn, " or "")v_first, v_column, key, p.v_ss, v_page);
 //|   elseif l.strided then
       copy_steps<CHUNKS_V, $(vb)$(ofv)>(buffer + K_TILE, v, key, p.v_ss, v_page);
 //|   else
@@ -263,7 +271,7 @@ struct Loader {
 //|   end
 //| else
 //|   if l.shifts_k then
-      copy_shifted<CHUNKS, $(kb)$(ofk)>(buffer, k, k_shift, k_first, k_column, key, p.k_ss);
+      copy_shifted<CHUNKS, $(kb)$(ofk)>(buffer, k, k_shift, $(l.widened and "k_turn, " or "")k_first, k_column, key, p.k_ss);
 //|   elseif l.strided then
       copy_steps<CHUNKS, $(kb)$(ofk)>(buffer, k, key, p.k_ss);
 //|   elseif l.lines then
@@ -279,7 +287,7 @@ struct Loader {
       copy<CHUNKS, false, $(kb)$(ofk)>(buffer, k, key, p.k_ss);
 //|   end
 //|   if l.shifts_v then
-      copy_shifted<CHUNKS_V, $(vb)$(ofv)>(buffer + K_TILE, v, v_shift, v_first, v_column, key, p.v_ss);
+      copy_shifted<CHUNKS_V, $(vb)$(ofv)>(buffer + K_TILE, v, v_shift, $(l.widened and "v_turn, " or "")v_first, v_column, key, p.v_ss);
 //|   elseif l.strided then
       copy_steps<CHUNKS_V, $(vb)$(ofv)>(buffer + K_TILE, v, key, p.v_ss);
 //|   elseif not l.lines then

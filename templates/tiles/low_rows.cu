@@ -1,4 +1,4 @@
-//| needs "l.low l.shifts_k l.shifts_v l.tokens?"
+//| needs "l.low l.shifts_k l.shifts_v l.tokens? l.widened?"
 //| local K, V = l.low.k, l.low.v
 //| local batch = p.has_lengths and "sequence.index" or "sequence.batch"
 // ---- rows of K and V of few bits, in global memory ----
@@ -26,6 +26,22 @@ __device__ __forceinline__ bool $(x)_is_chunked(const Params &p) {
 __device__ __forceinline__ int $(x)_shift_of(const Params &p, int kv_head) {
   return $(x)_is_chunked(p) ? (int)(kv_head * p.$(x)_sh * (long long)sizeof($(x)_element)) & 15 : 0;
 }
+//|     if l.widened then
+// Rows that do not lie alike may be copied by chunks, too, each with what is before it in its first one: how much further behind the
+// beginning of that each next row begins, 1 to 15. 0: they lie alike, or a sequence's rows do not begin with a chunk.
+__device__ __forceinline__ int $(x)_turn_of(const Params &p) {
+  constexpr long long SIZE = sizeof($(x)_element);
+//|       local even = p.page % 16 == 0 and "true" or "false"
+//|       local rows = p.has_pages and (" && (u64)(p.%s_sb * SIZE) %% 16 == 0 && %s"):format(x, even) or ""
+  const bool forward = p.$(x)_sb >= 0 && p.$(x)_ss >= 0 && p.$(x)_sh >= 0;  // what is before a row is no less than the first one's address
+  return !$(x)_is_chunked(p) && forward && (u64)p.$(x) % 16 == 0$(rows) ? (int)(p.$(x)_ss * SIZE) & 15 : 0;
+}
+// How far behind its first chunk the first row of a sequence, or of a page, begins then.
+__device__ __forceinline__ int $(x)_first_of(const Params &p, const Sequence &sequence, int kv_head) {
+  const long long at = $(p.has_pages and "" or "sequence." .. x .. "() + ")kv_head * p.$(x)_sh;
+  return $(x)_turn_of(p) > 0 ? (int)(at * (long long)sizeof($(x)_element)) & 15 : $(x)_shift_of(p, kv_head);
+}
+//|     end
 //|   end
 //| end
 //| for _, x in ipairs { l.tokens and "k" or false, l.tokens and "v" or false } do

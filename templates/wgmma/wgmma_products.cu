@@ -27,14 +27,17 @@ struct Lane {
   int g, t;
 //| local shifts = l.shifts_k or l.shifts_v
 //| if shifts then
-  int k_shift, v_shift;  // of a head's rows: how far behind the beginning of their first chunk they begin
-  __device__ __forceinline__ void shift(const Params &p, int kv_head) {
-    k_shift = $(l.shifts_k and "in_register(k_shift_of(p, kv_head))" or "0");
-    v_shift = $(l.shifts_v and "in_register(v_shift_of(p, kv_head))" or "0");
+  int k_shift, v_shift;  // of a head's rows: how far behind the beginning of its first chunk a block's first row begins
+  int k_turn, v_turn;    // how much further each next one
+  __device__ __forceinline__ void shift(const Params &p, const Sequence &sequence, int kv_head) {
+//|   for _, x in ipairs({ { "k", l.shifts_k }, { "v", l.shifts_v } }) do
+    $(x[1])_shift = $(x[2] and ("in_register(%s_first_of(p, sequence, kv_head))"):format(x[1]) or "0");
+    $(x[1])_turn = $(x[2] and ("in_register(%s_turn_of(p))"):format(x[1]) or "0");
+//|   end
   }
 //| end
 };
-//| local none = shifts and ", 0, 0" or ""
+//| local none = shifts and ", 0, 0, 0, 0" or ""
 __device__ __forceinline__ Lane make_lane() { return {(int)threadIdx.x % 32 / 4, (int)threadIdx.x % 4$(none)}; }
 
 struct QFragments {
@@ -103,22 +106,24 @@ __device__ __forceinline__ void widen_rows(u32 to, u32 codes, int thread, Unpack
   }
 }
 //|   end
-//|   -- Blocks of 32, a scale in front. Prints how one becomes fp16 that begins `off` bytes after a chunk does.
-//|   local function at_offset(f, off)
-//|     local at = off + f.codes_at
-      case $(off): {
-        const u32 d = __byte_perm(words[$(off // 4)], 0, $(off % 4 == 0 and "0x1010" or "0x3232"));
-//|     for j = 0, (f.block_bytes - f.codes_at) // 4 - 1 do
-//|       local first, straddles = (at + 4 * j) // 4, at % 4 > 0
-//|       local second = straddles and ("words[%d]"):format(first + 1) or "0"
-//|       local order = f.halves and (straddles and "0x5342" or "0x3120") or "0x5432"
-//|       local word = ("words[%d]"):format(first)
-//|       if straddles or f.halves then word = ("__byte_perm(%s, %s, %s)"):format(word, second, order) end
-        codes[$(j)] = $(word);
+//|   -- Blocks of 32, a scale in front. Prints how those of a thread become words of codes, the first of which begins `off` bytes after a
+//|   -- chunk does, each next one `apart` bytes further.
+//|   local function at_offset(f, off, blocks, apart)
+        case $(off):
+//|     for n = 0, blocks - 1 do
+//|       local off = (off + n * apart) % 16
+//|       local at = off + f.codes_at
+          scale[$(n)] = __byte_perm(words[$(n)][$(off // 4)], 0, $(off % 4 == 0 and "0x1010" or "0x3232"));
+//|       for j = 0, (f.block_bytes - f.codes_at) // 4 - 1 do
+//|         local first, straddles = (at + 4 * j) // 4, at % 4 > 0
+//|         local second = straddles and ("words[%d][%d]"):format(n, first + 1) or "0"
+//|         local order = f.halves and (straddles and "0x5342" or "0x3120") or "0x5432"
+//|         local word = ("words[%d][%d]"):format(n, first)
+//|         if straddles or f.halves then word = ("__byte_perm(%s, %s, %s)"):format(word, second, order) end
+          codes[$(n)][$(j)] = $(word);
+//|       end
 //|     end
-        scale = d;
-        break;
-      }
+          break;
 //|   end
 //|   -- The bytes of a chunk before a block that rows, shifted by whole `unit`s, may have.
 //|   local function offsets(f, n, shifted)
@@ -133,48 +138,60 @@ __device__ __forceinline__ void widen_rows(u32 to, u32 codes, int thread, Unpack
 //|     local side, f, n, shifted = x[1], x[2], x[3], x[4]
 //|     if f.block > 1 then
 //|       local words, chunks = (f.block_bytes - f.codes_at) // 4, (f.block_bytes + 14 + 15) // 16
-// Blocks of $(side:upper()) of a group's buffer, whose rows begin `shift` bytes after a chunk does, become fp16 in boxes, by all its
-// threads: a thread has a block of a row, the threads of a warp the same block of neighbouring rows.
+// Blocks of $(side:upper()) of a group's buffer, whose rows begin `shift` bytes after a chunk does, each next one `turn` bytes further,
+// become fp16 in boxes, by all its threads: a thread has a block of a row, the threads of a warp the same block of neighbouring rows.
 template <int N>
-__device__ __forceinline__ void widen_$(side)(u32 to, u32 tile, int thread, int shift) {
-  constexpr int BLOCKS = $(n // f.block), ALL = BC * BLOCKS;
+__device__ __forceinline__ void widen_$(side)(u32 to, u32 tile, int thread, int shift, int turn) {
+//|       local all, warpgroup = c.bk * (n // f.block), 128
+//|       local turn = 0
+//|       while turn * warpgroup < all do
+//|         -- Blocks of a thread that are loaded before the first one is stored, which nothing is moved across: of one row, `apart` bytes apart.
+//|         local blocks, apart = (turn + 2) * warpgroup <= all and p.d + p.dv <= 256 and 2 or 1, warpgroup // c.bk * f.block_bytes
+//|         local whole = (turn + 1) * warpgroup <= all
+  $(whole and "" or ("if (thread < %d) "):format(all - turn * warpgroup)){
+    const int row = thread % BC, block = thread / BC + $(turn * (warpgroup // c.bk));
+    const int begin = block * $(f.block_bytes) + $(shifted and "(shift + row * turn & 15)" or "shift");
+    u32 words[$(blocks)][$(4 * chunks)], codes[$(blocks)][$(words)], scale[$(blocks)];
 #pragma unroll
-  for (int first = 0; first < ALL; first += GROUP_THREADS) {
-    const int i = first + thread, row = i % BC, block = i / BC, begin = block * $(f.block_bytes) + shift;
-    if (ALL % GROUP_THREADS != 0 && i >= ALL) break;
-    u32 words[$(4 * chunks)], codes[$(words)], scale;
+    for (int n = 0; n < $(blocks); n++)
 #pragma unroll
-    for (int c = 0; c < $(chunks); c++) {
-      const uint4 x = load_shared_x4(tile + tile_offset<N>(row, begin / 16 + c));
-      words[4 * c] = x.x, words[4 * c + 1] = x.y, words[4 * c + 2] = x.z, words[4 * c + 3] = x.w;
-    }
-    switch (begin % 16) {  // one of a warp
+      for (int c = 0; c < $(chunks); c++) {
+        const uint4 x = load_shared_x4(tile + tile_offset<N>(row, (begin + n * $(apart)) / 16 + c));
+        words[n][4 * c] = x.x, words[n][4 * c + 1] = x.y, words[n][4 * c + 2] = x.z, words[n][4 * c + 3] = x.w;
+      }
+    switch (begin % 16) {  // one of a warp, but where rows turn
       default:
-//|       for _, off in ipairs(offsets(f, n, shifted)) do at_offset(f, off) end
-    }
-    u32 numbers[16];
-#pragma unroll
-    for (int j = 0; j < $(words); j++) {
-//|       if f.halves then
-      u32 h[4];  // two of the first half, two of the second, and so on
-      unpack_rows_$(f.name)(h, codes[j]);
-      numbers[2 * j] = mul_f16x2(h[0], scale), numbers[2 * j + 1] = mul_f16x2(h[2], scale);
-      numbers[8 + 2 * j] = mul_f16x2(h[1], scale), numbers[8 + 2 * j + 1] = mul_f16x2(h[3], scale);
-//|       else
-      u32 h[2];
-      unpack_rows_$(f.name)(h, codes[j]);
-      numbers[2 * j] = mul_f16x2(h[0], scale), numbers[2 * j + 1] = mul_f16x2(h[1], scale);
-//|       end
+//|         for _, off in ipairs(offsets(f, n, shifted)) do at_offset(f, off, blocks, apart) end
     }
 #pragma unroll
-    for (int j = 0; j < 4; j++)
-      store_shared(to + (block / 2 * BC + row) * BOX_ROW + ((block * 4 + j) ^ row) % 8 * 16,
-                   make_uint4(numbers[4 * j], numbers[4 * j + 1], numbers[4 * j + 2], numbers[4 * j + 3]));
+    for (int n = 0; n < $(blocks); n++) {
+      u32 numbers[16];
+#pragma unroll
+      for (int j = 0; j < $(words); j++) {
+//|         if f.halves then
+        u32 h[4];  // two of the first half, two of the second, and so on
+        unpack_rows_$(f.name)(h, codes[n][j]);
+        numbers[2 * j] = mul_f16x2(h[0], scale[n]), numbers[2 * j + 1] = mul_f16x2(h[2], scale[n]);
+        numbers[8 + 2 * j] = mul_f16x2(h[1], scale[n]), numbers[8 + 2 * j + 1] = mul_f16x2(h[3], scale[n]);
+//|         else
+        u32 h[2];
+        unpack_rows_$(f.name)(h, codes[n][j]);
+        numbers[2 * j] = mul_f16x2(h[0], scale[n]), numbers[2 * j + 1] = mul_f16x2(h[1], scale[n]);
+//|         end
+      }
+      const int box = (block + n * $(warpgroup // c.bk)) / 2, chunk = (block + n * $(warpgroup // c.bk)) % 2 * 4;
+#pragma unroll
+      for (int j = 0; j < 4; j++)
+        store_shared(to + (box * BC + row) * BOX_ROW + ((chunk + j) ^ row) % 8 * 16,
+                     make_uint4(numbers[4 * j], numbers[4 * j + 1], numbers[4 * j + 2], numbers[4 * j + 3]));
+    }
   }
+//|         turn = turn + blocks
+//|       end
 }
 //|     else
 template <int N>
-__device__ __forceinline__ void widen_$(side)(u32 to, u32 tile, int thread, int) {
+__device__ __forceinline__ void widen_$(side)(u32 to, u32 tile, int thread, int, int) {
   widen_rows<N>(to, tile, thread, [](u32(&h)[2], u32 word) { unpack_rows_$(f.name)(h, word); });
 }
 //|     end
