@@ -2,10 +2,13 @@
 -- a group has one or two rows. Each warp walks keys of its own.
 
 local decode = include "families/decode_family.lua"
+local price = include "families/decode_price.lua"
+local starts = include "families/decode_starts.lua"
+local round_up = include "families/round_up.lua"
 local program_cost = include "pairs/program_cost.lua"
 
 -- 16-byte chunks of K's rows; chunks of a row of Q that each of `lanes` lanes holds.
-local function chunks_of(p) return decode.round_up(p.d, 8) * p.bytes // 16 end
+local function chunks_of(p) return round_up(p.d, 8) * p.bytes // 16 end
 local function dot_chunks(p, lanes) return (chunks_of(p) + lanes - 1) // lanes end
 
 return decode.family {
@@ -35,7 +38,7 @@ return decode.family {
     for _, lanes in ipairs({ 4, 8, 16 }) do
       tiles[#tiles + 1] = { br = rows == 1 and 1 or rows == 2 and 2 or 4, bk = 16, row_warps = 1, key_warps = 4, dot_lanes = lanes }
     end
-    return decode.starts(tiles, "last_block")
+    return starts.of(tiles, "last_block")
   end,
 
   supports = function(p, a) return true end,
@@ -51,7 +54,7 @@ return decode.family {
         l.col_lanes, l.col_chunks = lanes, chunks
       end
     end
-    l.p = decode.round_up(l.used, 16)
+    l.p = round_up(l.used, 16)
     l.bytes = math.max(l.bytes, l.p + c.key_warps * c.br * c.bk * 4)
     -- Registers: Q, O, scores that are not yet added up, row states, addresses of two walks.
     local passes = math.min(c.bk * c.dot_lanes // 32, c.dot_lanes)
@@ -69,6 +72,6 @@ return decode.family {
     -- The chain of latencies of one warp, which issues 1.4 clocks apart, and the time of the schedulers, which at times find no warp
     -- that is ready.
     local iteration = math.max(500 + 1.4 * issue, 1.3 * c.ctas * c.key_warps * issue / 4)
-    return decode.stream(p, c, a, iteration, sq)
+    return price.stream(p, c, a, iteration, sq)
   end,
 }

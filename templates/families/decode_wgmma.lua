@@ -2,6 +2,8 @@
 -- and V in shared memory. For many heads in a group, or many queries of a sequence, where mma.sync reads K and V once for each 16 rows.
 
 local decode = include "families/decode_family.lua"
+local kv_rows = include "families/decode_rows.lua"
+local starts = include "families/decode_starts.lua"
 
 return decode.family {
   doc = "split-KV attention of 64 query rows on wgmma (fp16, bf16): dense, packed, paged",
@@ -17,18 +19,18 @@ return decode.family {
   constraints = {
     { "boxes", function(p, c, a)
       if (c.boxes or 0) == 0 then return true end
-      return decode.has_boxes(p, c, a.cc, true)
+      return kv_rows.has_boxes(p, c, a.cc, true)
     end },
   },
 
   start = function(p, a)
     local tiles, low = {}, codes(p.kv, a.cc)
     for _, bk in ipairs({ 64, 128 }) do tiles[#tiles + 1] = { br = 64, bk = bk, row_warps = 4, key_warps = 2 } end
-    local list = decode.starts(tiles, "second_kernel", low and { { 2, 1, 1 }, { 3, 1, 1 }, { 3, 1, 8 } } or nil)
+    local list = starts.of(tiles, "second_kernel", low and { { 2, 1, 1 }, { 3, 1, 1 }, { 3, 1, 8 } } or nil)
     for _, tile in ipairs(low and tiles or {}) do
       tile.boxes = 1
-      if decode.has_boxes(p, tile, a.cc, true) then
-        for _, to in ipairs(decode.starts({ tile }, "second_kernel", { { 2, 1, 1 }, { 3, 1, 1 } })) do list[#list + 1] = to end
+      if kv_rows.has_boxes(p, tile, a.cc, true) then
+        for _, to in ipairs(starts.of({ tile }, "second_kernel", { { 2, 1, 1 }, { 3, 1, 1 } })) do list[#list + 1] = to end
       end
     end
     return list
