@@ -112,7 +112,7 @@ Test(score_values, a_problem_names_the_program)
     cr_expect_eq(fa_problem_of(&a, &p), FA_INVALID);
 }
 
-/* An array without elements is no trouble, whatever its address. */
+/* An array without elements is no trouble, whatever its address, and lies as aligned ones do: a plan for these takes the call. */
 Test(score_values, no_keys_is_no_trouble)
 {
     fa_args a = with_values();
@@ -124,6 +124,8 @@ Test(score_values, no_keys_is_no_trouble)
     OK(fa_check_args(&c, &a, true));
     cr_expect_eq(c.values.score[BIAS].extent[3], 1);
     cr_expect_neq(c.values.score[BIAS].address, 0, "kernels may read one element");
+    cr_expect_eq(c.values.score[BIAS].address % 16, 0);
+    cr_expect_eq(c.problem.features & (FA_FEATURE_SCORE_ANYWHERE | FA_FEATURE_SCORE_COLUMNS), 0);
 }
 
 static fa_args args;

@@ -207,10 +207,12 @@ static fa_status check_array(fa_score_given *out, fa_span *s, const look *l, con
     return FA_OK;
 }
 
-/* What kernels may look at of an array without elements: it has one index, at which the queries lie. */
-static uint64_t anywhere(const fa_args *a)
+/* What kernels may look at of an array without elements: it has one element, where the queries lie, and lies as aligned ones do. */
+static void be_one_element(fa_score_given *of, const fa_args *a)
 {
-    return (uint64_t)(uintptr_t)a->q.ptr & ~(uint64_t)7;
+    of->address = (uint64_t)(uintptr_t)a->q.ptr & ~(uint64_t)15;
+    for (int k = 0; k < FA_SCORE_RANK_MAX; k++)
+        of->extent[k] = 1, of->stride[k] = 0;
 }
 
 static fa_status check_rest(const look *l, bool backward)
@@ -280,7 +282,7 @@ fa_status fa_score_values_check(fa_score_given out[FA_SCORE_OPERANDS_MAX], fa_sp
         else if (st == FA_OK) {
             st = check_array(&out[i], &span[*arrays], &l, lengths, tensors);
             if (st == FA_OK && !span[*arrays].some)
-                out[i].address = anywhere(args);
+                be_one_element(&out[i], args);
             ++*arrays;
         }
         if (st == FA_OK && l.given && l.given->grad_ptr)
