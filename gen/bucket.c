@@ -25,7 +25,7 @@ enum { TILES = sizeof tiles / sizeof *tiles };
 /* In few tiles: packed rows beyond d = 64 over so many keys. */
 #define SPLIT_PACKED 1024
 /* One head to each KV head, of up to SPLIT_QUERIES queries, over so many keys, where there may be single tokens: of no more KV heads than
- * these. More are mostly tokens, which end sooner in streams of split keys. */
+ * these. More are mostly tokens, which end sooner in streams of split keys; so do all where wgmma has a kernel of these. */
 #define SPLIT_ALONE 4096
 #define SPLIT_ALONE_HEADS 32
 /* Few rows with lengths: more than mma.sync takes of a key that it reads, where wgmma has no kernel of these (decode_wgmma: up to so many
@@ -623,7 +623,7 @@ static bool splits_lengths(const fa_problem *in)
         return false;
     if (packs)
         return p.d > 64 && p.sk >= SPLIT_PACKED;
-    bool alone = p.hq == p.hkv && (int64_t)p.b * p.hkv <= SPLIT_ALONE_HEADS;
+    bool alone = p.hq == p.hkv && (int64_t)p.b * p.hkv <= SPLIT_ALONE_HEADS && !decodes_by_wgmma(&p);
     return kind == FA_BATCH_MIXED && alone && p.sk >= (p.sq <= SPLIT_QUERIES ? SPLIT_ALONE : SPLIT_LONG);
 }
 
