@@ -316,7 +316,7 @@ const mutation hopper_mutations[] = {
     { "columns of a thread's scores", "hide.cu", "block * BC + 2 * t;", "block * BC + t;", 0, "pingpong" },
     { "the mask of the block before", N, "$(score)($(next)$(with));", "$(score)(block$(with));", 0, "one pingpong away softmax window" },
     { "masked by the tile's first row", C, "sequence$(pr.ends_argument), wg_row + warp_row + g,",
-      "sequence$(pr.ends_argument), where.row + warp_row + g,", 2, "pingpong" },
+      "sequence$(pr.ends_argument), where.row + warp_row + g,", 3, "pingpong" },
     { "skipped V is kept", C, "      mbarrier_wait(v_full(smem, v.at), v.parity);\n      release_v();\n    };",
       "      mbarrier_wait(v_full(smem, v.at), v.parity);\n      v.next();\n    };", 0, "window" },
     { "left blocks are not skipped", Z, "      for (; block > keys.loaded_lo; block--) skip_k(", "      for (; false; block--) skip_k(", 0,
