@@ -244,7 +244,7 @@ local made = family("attention of wide heads on wgmma and TMA (fp16, bf16): two 
 local work = made.work
 made.work = function(p, c, a, l)
   local steps = work(p, c, a, l)
-  local first = steps[1]
+  local first = steps[p.low and 2 or 1]  -- after K and V of few bits have become 16
   if l.placed then
     for _, speed in ipairs({ "efficiency", "hbm_speed", "l2_speed" }) do first[speed] = (first[speed] or 1) * BY_LENGTH_PAYS end
     first.tile_latency = first.tile_latency + BY_LENGTH_CLOCKS
