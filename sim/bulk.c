@@ -242,7 +242,7 @@ sim_step sim_run_bulk(sim_warp *w, const sim_insn *i, uint32_t m)
                                  f->rank);
             for (int k = 0; k < f->rank; k++)
                 c.at[k] = (int32_t)sim_arg(w, i, f->coordinate + k)->u[l];
-            if (i->sub == BULK_LOAD && (int64_t)c.at[0] * c.map.element % UNIT) /* an H200 tells of an illegal instruction */
+            if (i->sub == BULK_LOAD && (int64_t)c.at[0] * c.map.element % UNIT) /* CUDA_ERROR_ILLEGAL_INSTRUCTION on an H200 */
                 return sim_fault(w, i, (int)l, SIM_CHECK_OPERAND, "a box begins at element %d of %u bytes: not at a multiple of %d bytes",
                                  c.at[0], c.map.element, UNIT);
             bytes = sim_tensor_map_bytes(&c.map);

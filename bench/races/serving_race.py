@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Serving off the grid: what fa_launch() chooses for drawn batches of sequences with lengths of their own, beside what another tree chooses,
-configs, and peers.
+"""Serving off the grid: what fa_launch() chooses for drawn batches of sequences with lengths of their own, beside what another tree
+chooses, configs, and peers.
 
     python3 bench/races/serving_race.py --seed 1801 --count 25 --peers fa2,fa3,fa3split,fa3kv -o race.json
     python3 bench/races/serving_race.py --seed 1801 --count 60 --before old/libfagen_lever.so --moved
     python3 bench/races/serving_race.py --seed 1801 --kinds fewrows --rank 4 --family split_wgmma --family mixed_wgmma
     python3 bench/races/serving_race.py --list --seed 1801                  the batches and what is chosen, without a GPU
 
-Batches are those of bench/common/batches.py. Calls are CUDA graphs, sampled in turns, each round in an order that is drawn, each behind some
-milliseconds of its own; a time is the median over the rounds. Outputs are held beside the choice's: what differs is named and not timed.
+Batches are those of bench/common/batches.py. Calls are CUDA graphs, sampled in turns, each round in an order that is drawn, each behind
+some milliseconds of its own; a time is the median over the rounds. Outputs are held beside the choice's: what differs is named and not
+timed.
 Peers: FlashAttention-2 of PyTorch (fa2), FlashAttention-3 with one split and with as many as it takes (fa3, fa3split), and its kvcache
 (fa3kv), whose keys are padded where these lie in pages.
 """
@@ -48,7 +49,7 @@ def parse(argv=None):
     p.add_argument("--family", action="append", default=[])
     p.add_argument("--peers", default="", help="fa2,fa3,fa3split,fa3kv (default none)")
     p.add_argument("--rounds", type=int, default=4)
-    p.add_argument("--seconds", type=float, default=100, help="of races; how many are left out then is told (default 100)")
+    p.add_argument("--seconds", type=float, default=100, help="of races; a line says for how many batches there was no time (default 100)")
     p.add_argument("--threads", type=int, default=16, help="that compile")
     p.add_argument("--list", action="store_true")
     p.add_argument("-o", "--json")
@@ -104,7 +105,8 @@ class Served:
         queries, keys = zip(*batch.lens)
         kind = {"bf16": torch.bfloat16, "fp16": torch.float16}[batch.dtype]
         self.ends_q, self.ends_k = (list(itertools.accumulate(n, initial=0)) for n in (queries, keys))
-        self.first_q, self.first_k, self.lengths = (torch.tensor(n, dtype=torch.int32, device=device) for n in (self.ends_q, self.ends_k, keys))
+        numbers = (self.ends_q, self.ends_k, keys)
+        self.first_q, self.first_k, self.lengths = (torch.tensor(n, dtype=torch.int32, device=device) for n in numbers)
         self.rows, *self.packed = (torch.randn(n, h, batch.d, device=device, dtype=kind)
                                    for n, h in ((sum(queries), batch.hq), (sum(keys), batch.hkv), (sum(keys), batch.hkv)))
         self.q = self.rows.unflatten(0, (len(batch.lens), batch.sq)) if batch.whole else self.rows
@@ -166,7 +168,8 @@ class Served:
                 causal=self.causal, num_splits=1 if name == "fa3" else 0))
         k, v = self.held if self.batch.keys == "padded" else map(self.padded, self.packed)
         rows = {} if self.batch.whole else {"cu_seqlens_q": self.first_q, "max_seqlen_q": most[0]}
-        return lambda _: first(fa3.flash_attn_with_kvcache(self.q, k, v, cache_seqlens=self.lengths, causal=self.causal, num_splits=0, **rows))
+        rows.update(cache_seqlens=self.lengths, causal=self.causal, num_splits=0)
+        return lambda _: first(fa3.flash_attn_with_kvcache(self.q, k, v, **rows))
 
 
 def timed(batch, runs, ours, rounds):
@@ -241,7 +244,8 @@ def summary(rows):
         if peers:
             words.append(f"{geomean(peers):.3f} ({min(peers):.3f}) of the best peer, {sum(x < 0.95 for x in peers)} below 0.95")
         if before:
-            words.append(f"{geomean(before):.3f} ({min(before):.3f} to {max(before):.3f}) of the time before, {sum(x > 1.05 for x in before)} above 1.05")
+            above = sum(x > 1.05 for x in before)
+            words.append(f"{geomean(before):.3f} ({min(before):.3f} to {max(before):.3f}) of the time before, {above} above 1.05")
         print("; ".join(words))
 
 

@@ -28,8 +28,8 @@ local FILL, SUM, SUM_DOTS, BATCH, BATCH_CLOCKS = 2600, 0.25, 1.05, 8, 1000
 -- A warp's products of 16 rows and 16 keys follow one another: 32 rows of d = 112 over 38k keys by four warps took 1.44 times what 110
 -- gave; of more than 64 columns O and Q of 32 rows take all registers of a warp.
 local CHAIN, CHAIN_WIDE = 650, 1500
--- Clocks for a value of a tile that ends in the middle of a share; of wgmma, for all of it: 44 timings under 17 us, of 9 shapes, took 1.0 to
--- 1.45 times their price.
+-- Clocks for a value of a tile that ends in the middle of a share; of wgmma, for all of it: 44 timings under 17 us, of 9 shapes, took 1.0
+-- to 1.45 times their price.
 local END, END_BOXED = 2.2, 2500
 -- Codes of a byte: what a group more costs where those of a block meet, and a buffer more before the first keys are looked at. One query
 -- over 1k and 8k keys of e4m3, an H200: four groups for eight 0.3 us, three buffers for six 0.05. A byte of parts: 32k keys of 64 heads
@@ -68,8 +68,9 @@ function price.stream(p, c, a, iteration, sq, boxed)
   end
   local walked = math.min(keys, share * c.bk * c.key_warps)
   local under_way = math.min(1, flight / enough)
-  local codes_of = kv_rows.low_bits(p, a.cc)
-  local stream = slower * seconds * apart.factor(p, c, a, codes_of, walked, kv) * apart.uneven(p, c, a, codes_of, boxed) / under_way / balance ^ 0.83
+  local low = kv_rows.low_bits(p, a.cc)
+  local longer = apart.factor(p, c, a, low, walked, kv) * apart.uneven(p, c, a, low, boxed)
+  local stream = slower * seconds * longer / under_way / balance ^ 0.83
   local compute = share * c.sm_shares * iteration / (a.clock_ghz * 1e9)
   local efficiency = math.min(2, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
   local latency = 1180 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)

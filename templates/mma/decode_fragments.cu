@@ -134,7 +134,8 @@ struct WarpRows {
       meet();
     }
 //| end
-    widen_k<CHUNKS>(k_tile, codes, thread, $(l.shifts_k and "at.k_shift, at.k_turn" or "0, 0"));  // while P V of the block before is under way
+    // While P V of the block before is under way.
+    widen_k<CHUNKS>(k_tile, codes, thread, $(l.shifts_k and "at.k_shift, at.k_turn" or "0, 0"));
     accumulate_wait(o);
     meet();
 //| else
@@ -148,7 +149,8 @@ struct WarpRows {
 //| end
 //| if l.widened then
     scores_begin(s, q, k_tile);
-    widen_v<CHUNKS_V>(v_tile, codes + K_TILE, thread, $(l.shifts_v and "at.v_shift, at.v_turn" or "0, 0"));  // while the matrix unit multiplies
+    // While the matrix unit multiplies.
+    widen_v<CHUNKS_V>(v_tile, codes + K_TILE, thread, $(l.shifts_v and "at.v_shift, at.v_turn" or "0, 0"));
     scores_wait(s);
 //| else
     scores(s, q, $(l.limbs and "factor[0], " or "")k_tile, $(floats and "k_floats, " or "")at);

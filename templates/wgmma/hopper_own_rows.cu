@@ -29,7 +29,8 @@ __device__ __forceinline__ size_t own_rows$(node)(const Params &p, const ScoreTi
 }
 //|     end
 // Elements of key to key + BC of array $(of.operand), of the warp's rows from `row` on. Past the last key they are zeros, or the last one.
-__device__ __forceinline__ void copy_rows$(node)(const Params &p, const ScoreTile &scored, u32 to, int row, int key$(step and ", size_t from" or "")) {
+__device__ __forceinline__ void copy_rows$(node)(const Params &p, const ScoreTile &scored, u32 to, int row,
+                                                 int key$(step and ", size_t from" or "")) {
   const int lane = threadIdx.x % 32, keys = scored.sk - key;  // that there are
   const int own = lane % 16 * 16, r = lane / 16;
   if ($(tile.shifted and apart .. " == 1 && " or "")keys >= BC$(more > 0 and " + " .. more or "") && row + OWN_ROWS <= scored.sq) {
@@ -49,7 +50,8 @@ __device__ __forceinline__ void copy_rows$(node)(const Params &p, const ScoreTil
       cp_async_whole(at + i * $(tile.pitch) + $(n * 256), (const void *)($(base:format("from")) + $(n * 256)));
 //|     end
 //|     if rest > 1 then
-      if (own < $(rest * 16)) cp_async_whole(at + i * $(tile.pitch) + $(full * 256), (const void *)($(base:format("from")) + $(full * 256)));
+      if (own < $(rest * 16))
+        cp_async_whole(at + i * $(tile.pitch) + $(full * 256), (const void *)($(base:format("from")) + $(full * 256)));
 //|     end
 //|     if step then
       from += $(step) * $(2 * size);

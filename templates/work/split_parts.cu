@@ -111,8 +111,8 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
   // Positive numbers are ordered as their bits. The first lane of those with the least has it, but for the last five bits.
   const u32 least = __reduce_min_sync(~0u, (__float_as_uint(all) & ~31u) | (u32)lane);
 //|     if l.placed then
-  // Tiles of unlike lengths: parts of one length, half and three quarters and so on of what a thread block has to do on average. A tile's last
-  // part is half as long as the others, on average. Each part begins and ends, and all thread blocks together read them.
+  // Tiles of unlike lengths: parts of one length, half and three quarters and so on of what a thread block has to do on average. A tile's
+  // last part is half as long as the others, on average. Each part begins and ends, and all thread blocks together read them.
   const float share = (float)tiles * ((float)mean + (float)TILE_CLOCKS / BLOCK_CLOCKS) / (float)thread_blocks;
   int chunk = max((int)(share * (float)(lane + 4) * .125f), 2);
   const float pieces = (float)tiles * ((float)mean / (float)chunk + .5f);

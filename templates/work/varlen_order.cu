@@ -48,8 +48,8 @@ struct Levels {
 // How many parts each of `tiles` tiles, of which the longest sees `keys` keys and one in the mean `mean`, is cut into for `blocks` thread
 // blocks: what takes the least rounds of a part each, where that saves more than adding up costs. Two blocks of keys at least in each, and
 // no more parts than there is room for. A part is left and added up in the time of ADDING keys, or of a sixteenth of its own: 9 to 20 us of
-// 128 rows on an H200, more for more columns, however many parts there are. Where a tile of LONG keys stands out among others, rounds are as
-// long as the others, and none is shorter than its part: cut where a quarter of the time is spared.
+// 128 rows on an H200, more for more columns, however many parts there are. Where a tile of LONG keys stands out among others, rounds are
+// as long as the others, and none is shorter than its part: cut where a quarter of the time is spared.
 __device__ __forceinline__ int parts_for(int tiles, int keys, int mean, int blocks) {
   constexpr int ADDING = 720, LONG = 8192;
   const int most = min(min(8, keys / (2 * BC)), tiles > 0 ? blocks * PART_TILES / tiles : 1);
