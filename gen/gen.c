@@ -1,11 +1,11 @@
 /* gen: the families, loaded from their .lua files. */
 #include "gen.h"
-#include "bucket.h"
 #include "error.h"
 #include "family.h"
 #include "fields.h"
 #include "problem.h"
 #include "sandbox_names.h"
+#include "splits.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

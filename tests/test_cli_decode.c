@@ -1,7 +1,7 @@
 /* Caches of keys on the command line: lengths, packed rows and page tables as files, problems with features in every command that takes
  * problems, the grids of decoding and of an engine's steps. */
 #include "cli/files/npy.h"
-#include "gen/bucket.h"
+#include "gen/batch_kind.h"
 #include "gen/problem.h"
 #include "test_cli_run.h"
 #include "verify/operands/ragged.h"
