@@ -7,7 +7,7 @@
 
 static void run(bool hopper)
 {
-    score_table_run(mask_kernels, MASK_KERNELS, hopper, full() ? 1 : 7, false, full() ? 50 : 25, getenv("FAGEN_SCORE_KERNEL"));
+    score_table_run(mask_kernels, MASK_KERNELS, hopper, full() ? 1 : 7, false, full() ? 50 : 12, getenv("FAGEN_SCORE_KERNEL"));
 }
 
 Test(mask_kernels, hide_what_the_programs_hide, .timeout = 600)

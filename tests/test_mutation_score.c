@@ -5,7 +5,7 @@
 #include "score_mutation.h"
 #include "test_full.h"
 
-#define EVERY 5
+#define EVERY 9
 
 #define P "program.cu"
 #define LAYOUTS "layouts.lua"
