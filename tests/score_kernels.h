@@ -285,6 +285,10 @@ static const score_kernel score_kernels[] = {
     { "wgmma_cluster_anywhere", BIAS, "bf16,d=64" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=128,q_bufs=1,grid=static,ahead=0,cluster=2,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 400, 300, 0, 0 },
+    /* Blocks as wide as a warpgroup has rows: the block before its diagonal ends beside the first row, and its first key is far away. */
+    { "wgmma_alibi_near", STEEP, "fp16,d=64" CAUSAL,
+      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
+      true, 0, 0, 150, 300, 0, 1e-3 },
 };
 /* clang-format on */
 #define SCORE_KERNELS (sizeof score_kernels / sizeof *score_kernels)

@@ -187,7 +187,7 @@ static const score_fault faults[] = {
     { "a column's own pattern", "wgmma_held_columns", P, "lane / 8 % 2 ^ lane % 8) * 16", "lane / 8 % 2) * 16" },
     { "columns that stay as they lie", "wgmma_held_columns", "hopper_staged.cu", "turned and \".trans\"", "false and \".trans\"" },
     { "blocks of which something is left", "wgmma_alibi_steep", "hopper_mask.cu", "NOTHING = -127.f", "NOTHING = 400.f" },
-    { "what is left at the last key", "wgmma_alibi_steep", "hopper_mask.cu", "last = exponent(h, BC - 7)", "last = exponent(h, 0)" },
+    { "what is left at the last key", "wgmma_alibi_near", "hopper_mask.cu", "last = exponent(h, BC - 7)", "last = exponent(h, 0)" },
     { "products that outweigh the distance", "wgmma_alibi_steep", "hopper_mask.cu", "fmaf(__int_as_float(top), p.scale_log2, most)",
       "most" },
     { "probabilities of the block before", "wgmma_alibi", "hopper_main_loop.cu", "          clear_operand(a);\n", "" },
