@@ -25,7 +25,7 @@
 
 #define PROBLEMS_MOST 64
 #define SEED 20
-#define SHIPPED_EVERY 84
+#define SHIPPED_EVERY 150
 
 /* Every two of head_dim, mask, type and type of O; and every mask with lengths and pages. */
 static const char *const forward[] = {
