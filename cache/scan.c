@@ -56,13 +56,39 @@ static int walk_folder(walk *w, int dir, const char *folder)
     return rc;
 }
 
+#define FOLDERS 256 /* of kernels, by the first two digits of their keys */
+
+/* Which of them there are: opening each costs more than all else of a scan. All may be, where their names cannot be read. */
+static void find_folders(int kernels, bool there[FOLDERS])
+{
+    static const char digits[] = "0123456789abcdef";
+    DIR *d = fa_place_names(openat(kernels, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    memset(there, 0, FOLDERS * sizeof *there);
+    errno = d ? 0 : EIO;
+    for (struct dirent *e; d && (e = readdir(d)); errno = 0) {
+        const char *high = e->d_name[0] ? strchr(digits, e->d_name[0]) : NULL,
+                   *low = high && e->d_name[1] ? strchr(digits, e->d_name[1]) : NULL;
+        if (low && !e->d_name[2])
+            there[(high - digits) * 16 + (low - digits)] = true;
+    }
+    if (errno)
+        memset(there, 1, FOLDERS * sizeof *there);
+    if (d)
+        closedir(d);
+}
+
 static int walk_root(walk *w)
 {
+    bool there[FOLDERS] = { false };
     const char *trouble;
     int rc = 0, kernels = fa_trusted_dir(w->root->v1, "kernels", false, &trouble);
     w->item.area = FA_AREA_KERNELS;
-    for (int b = 0; kernels >= 0 && b < 256 && rc == 0; b++) {
+    if (kernels >= 0)
+        find_folders(kernels, there);
+    for (int b = 0; kernels >= 0 && b < FOLDERS && rc == 0; b++) {
         char folder[8];
+        if (!there[b])
+            continue;
         snprintf(folder, sizeof folder, "%02x", (unsigned)b);
         rc = walk_folder(w, fa_trusted_dir(kernels, folder, false, &trouble), folder);
     }

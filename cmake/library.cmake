@@ -50,7 +50,7 @@ set(fa_made_here "/(build|choose|choosing|considered|facts|generators|neighbour|
 fa_objects_of(fa_runtime_objects runtime)
 list(TRANSFORM fa_runtime_objects REPLACE "(.+)" "$<FILTER:\\1,EXCLUDE,${fa_made_here}>")
 set(fa_launch_objects $<TARGET_OBJECTS:fagen_launch_only> ${fa_runtime_objects}
-  $<FILTER:$<TARGET_OBJECTS:fagen_gen>,INCLUDE,/\(apply|arch|arithmetic|bucket|config|declare|derive|distance|error|expression|extent|fields|format|ir|issue|known|lexer|lower|names|operation|pairs|philox|planes|print_cuda|problem|problem_append|problem_fields|problem_low_bits|problem_names|problem_normalize|problem_parse|problem_score|program|range|reach|read_expression|reader|reads|shape|slope|source|statement|step|sum|text|thread|tree|values|workspace\)[.]c[.]>
+  $<FILTER:$<TARGET_OBJECTS:fagen_gen>,INCLUDE,/\(apply|arch|arithmetic|batch_kind|bucket|bucket_digits|config|declare|derive|distance|error|expression|extent|fields|format|head_slices|ir|issue|known|lexer|lower|names|operation|pairs|philox|planes|print_cuda|problem|problem_append|problem_fields|problem_low_bits|problem_names|problem_normalize|problem_parse|problem_score|program|range|reach|read_expression|reader|reads|ruler|shape|shape_rulers|slope|source|splits|statement|step|sum|text|thread|tile_rounds|tree|values|workspace\)[.]c[.]>
   $<FILTER:$<TARGET_OBJECTS:fagen_cache>,INCLUDE,/key[.]c[.]> $<TARGET_OBJECTS:fagen_sim>)
 set(fa_launch ${PROJECT_BINARY_DIR}/fagen_launch.o)
 add_custom_command(

@@ -3,31 +3,6 @@
 #define FA_GEN_BUCKET_H
 #include "problem_fields.h"
 
-/* What a batch of sequences with lengths of their own is, by the most rows and keys: a config that is good for one kind may be several
- * times too slow for another. */
-typedef enum fa_batch_kind {
-    FA_BATCH_ANY,     /* few query rows, more queries than keys, or no lengths */
-    FA_BATCH_PROMPTS, /* sq = sk: whole prompts */
-    FA_BATCH_CHUNKS,  /* sq < sk, fewer sequences than FA_BATCH_LEAST: chunks of prompts after cached prefixes */
-    FA_BATCH_MIXED,   /* sq < sk, more sequences: chunks beside single tokens of others */
-    FA_BATCH_KINDS
-} fa_batch_kind;
-#define FA_BATCH_LEAST 4
-fa_batch_kind fa_problem_batch_kind(const fa_problem *p);
-
-/* Whether a config measured for one problem of a class may serve the other: both have few query rows, or both many, in the same kind of
- * batch. */
-bool fa_problem_alike(const fa_problem *a, const fa_problem *b);
-
-/* Whether the query heads of a group have few query rows together: the keys are split then, and configs of many rows tell nothing. */
-#define FA_FEW_ROWS 64
-bool fa_problem_few_rows(const fa_problem *p);
-
-/* Whether a forward problem may have fewer row tiles than fill a chip, over so many keys that cutting tiles into parts pays, or several
- * heads to a KV head with so few queries that their rows are best packed: families that do both have parts in a workspace. Equal for all
- * problems of a bucket. */
-bool fa_problem_splits(const fa_problem *p);
-
 /* The shape bucket, the unit in which configs are chosen: equal numbers for problems that share winners. Shape fields of 0 take part as
  * filled by fa_problem_fill_shape. Its edges are those of decisions:
  * - up to FA_FEW_ROWS rows of a KV group together (sq * hq / hkv): the tiles that exist, 1, 2, 8, 16, 32 and 64 rows;
@@ -42,25 +17,14 @@ bool fa_problem_splits(const fa_problem *p);
  * - sk, likewise, from 16 on; of few rows in half octaves;
  * - the KV heads of all sequences, b * hkv: each number up to 16, then forward eighths of octaves to 128, of few rows to 512, quarters to
  *   1024, then octaves; gradients quarters from 16 on, without a mask and groups from 32 on;
- * - of few rows over K and V of few bits whether eight divides hkv, or four, or neither does, or hkv is 1: blocks have pieces of heads;
+ * - of few rows over K and V of few bits whether eight divides hkv, or four, or neither does, or hkv is 1: blocks have slices of heads;
  * - the group hq / hkv itself up to 32, then the next power of two; the window to the nearest power of two;
  * - with lengths in device memory sq, sk and heads in octaves, which the lengths cover anyway, and the kind of the batch. */
 uint32_t fa_problem_bucket(const fa_problem *p);
 
-/* Whether p is of gradients whose blocks of keys of the query heads fill few rounds of so many SMs, as many at all shapes of its bucket. */
-bool fa_problem_same_rounds(const fa_problem *p, int32_t sms);
-
-/* The problem by whose shape the config of p is chosen: p itself. With FA_FEATURE_BATCH_INVARIANT one that is the same for all batches
- * that a sequence may lie in: only the heads are p's, and of a dense batch the lengths. */
-fa_problem fa_problem_chosen_by(const fa_problem *p);
-
 /* The one problem that stands for all of p's class and bucket: what is chosen, rendered and prepared for it is theirs. Its bucket is that
  * of fa_problem_chosen_by(p); of what it gives it gives the same. */
 fa_problem fa_problem_point(const fa_problem *p);
-
-/* Shapes near the ends of p's bucket, p being what stands for it, in *lower and *upper: a tile more or less may decide which config is
- * faster, and it may be there for a part of the bucket alone. False: dense forward shapes of many rows alone have them. */
-bool fa_problem_ends(const fa_problem *p, fa_problem *lower, fa_problem *upper);
 
 /* Half octaves between the shapes of two buckets, over all fields. */
 int fa_problem_steps(const fa_problem *a, const fa_problem *b);

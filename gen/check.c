@@ -4,8 +4,11 @@
 #include "problem.h"
 #include <string.h>
 
-static int index_of(const fa_config *c, const char *name)
+/* `near` is where it mostly is: configs have the order of their family. */
+static int index_of(const fa_config *c, const char *name, int near)
 {
+    if (near < c->n && !strcmp(c->tunable[near].name, name))
+        return near;
     int i = 0;
     while (i < c->n && strcmp(c->tunable[i].name, name))
         i++;
@@ -27,7 +30,7 @@ fa_status fa_family_config(fa_config *out, const fa_family *f, const fa_config *
     *out = (fa_config){ .n = 0 };
     strcpy(out->family, f->name);
     for (int i = 0; i < c->n; i++) {
-        int k = 0;
+        int k = i < f->n_tunables && !strcmp(f->tunable[i].name, c->tunable[i].name) ? i : 0;
         while (k < f->n_tunables && strcmp(f->tunable[k].name, c->tunable[i].name))
             k++;
         if (k == f->n_tunables)
@@ -35,7 +38,7 @@ fa_status fa_family_config(fa_config *out, const fa_family *f, const fa_config *
     }
     for (int k = 0; k < f->n_tunables; k++) {
         const fa_tunable *t = &f->tunable[k];
-        int at = index_of(c, t->name);
+        int at = index_of(c, t->name, k);
         size_t v = 0;
         while (at < c->n && v < t->n && t->values[v] != c->tunable[at].value)
             v++;

@@ -43,16 +43,10 @@ static int run(lua_State *L)
 {
     job *j = lua_touserdata(L, 1);
     fa_lua_args fr, shaped;
-    bool size_only;
     fa_lua_args_push(L, &shaped, j->family, j->on->problem, j->on->arch, 0, true);
     fa_lua_args_push(L, &fr, j->family, j->on->problem, j->on->arch, j->budget, false);
-    j->supported = fa_family_supports(L, &fr, j->family, j->point.why, sizeof j->point.why);
-    if (!j->supported)
-        return 0;
-    for (int i = 0; i < j->c->n; i++)
-        fa_lua_args_set(L, &fr, j->c->tunable[i].name, j->c->tunable[i].value);
-    fa_family_judge(L, &fr, j->family, FA_NAMED, &j->point, &size_only);
-    if (!j->point.fits || j->family->work == LUA_NOREF)
+    j->supported = fa_family_judge_named(L, &fr, j->family, j->c, &j->point);
+    if (!j->supported || !j->point.fits || j->family->work == LUA_NOREF)
         return 0;
     ask_steps(L, j, &fr);
     ask_work(L, j, &fr, shaped.p);

@@ -1,6 +1,6 @@
 /* extent: products of sizes, parsed, printed and multiplied out. */
 #include "extent.h"
-#include "bucket.h"
+#include "batch_kind.h"
 #include "error.h"
 #include "format.h"
 #include "problem.h"

@@ -1,9 +1,10 @@
 /* family: what a NAME.lua declares, read once, and its functions called. */
 #include "family.h"
-#include "bucket.h"
+#include "batch_kind.h"
 #include "error.h"
 #include "format.h"
 #include "problem.h"
+#include "splits.h"
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>

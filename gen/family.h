@@ -115,6 +115,9 @@ typedef enum fa_judging { FA_NAMED, FA_LISTED, FA_LISTED_REST } fa_judging;
 /* Inside a run. Judges the config in fr->c: fills all of out but its config, and size_only: it fails for its shared memory
  * and nothing else. Leaves the layout, or nil, on the stack. */
 void fa_family_judge(lua_State *L, const fa_lua_args *fr, const fa_family *f, fa_judging how, fa_point *out, bool *size_only);
+/* Inside a run. Whether the family supports the problem of fr, judged for the config c that a caller names: in fr->c then. Leaves the
+ * layout, or nil, on the stack where it does. */
+bool fa_family_judge_named(lua_State *L, const fa_lua_args *fr, const fa_family *f, const fa_config *c, fa_point *out);
 /* Inside a run. The layout of the config in fr->c, left on the stack; what it says of smem, threads and regs goes to out. */
 void fa_family_layout(lua_State *L, const fa_lua_args *fr, const fa_family *f, fa_point *out);
 /* Inside a run. The kernels of the config in fr->c with the layout at index layout. */

@@ -1,11 +1,11 @@
 /* gen: the families, loaded from their .lua files. */
 #include "gen.h"
-#include "bucket.h"
 #include "error.h"
 #include "family.h"
 #include "fields.h"
 #include "problem.h"
 #include "sandbox_names.h"
+#include "splits.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,21 +320,21 @@ int fa_gen_config_print(const fa_gen *g, char *buf, size_t n, const fa_config *c
 /* The value of a tunable in the text of a config: a number, or its name where the family has names. */
 static fa_status value_of(const void *user, const char *family, const fa_field *field, int32_t *v)
 {
-    const fa_gen *g = user;
-    fa_tunable t;
-    fa_text values = { 0 };
-    for (size_t i = 0; fa_gen_tunable(g, family, i, &t); i++) {
-        if (strcmp(t.name, field->name) || !t.names)
+    const fa_family *f = find(user, family);
+    for (int i = 0; f && i < f->n_tunables; i++) {
+        const fa_tunable *t = &f->tunable[i];
+        if (!t->names || strcmp(t->name, field->name))
             continue;
-        for (size_t k = 0; k < t.n; k++)
-            if (t.names[k] && !strcmp(t.names[k], field->value)) {
-                *v = t.values[k];
+        for (size_t k = 0; k < t->n; k++)
+            if (t->names[k] && !strcmp(t->names[k], field->value)) {
+                *v = t->values[k];
                 return FA_OK;
             }
         if (strspn(field->value, "+-0123456789") == strlen(field->value))
             break;
-        fa_tunable_list(&values, &t);
-        fa_fail(FA_INVALID, "config: %s of %s is \"%s\"; accepted: %s", t.name, family, field->value, fa_text_cstr(&values));
+        fa_text values = { 0 };
+        fa_tunable_list(&values, t);
+        fa_fail(FA_INVALID, "config: %s of %s is \"%s\"; accepted: %s", t->name, family, field->value, fa_text_cstr(&values));
         fa_text_free(&values);
         return FA_INVALID;
     }
@@ -343,10 +343,10 @@ static fa_status value_of(const void *user, const char *family, const fa_field *
 
 fa_status fa_gen_config_parse(const fa_gen *g, fa_config *out, const char *s)
 {
-    fa_tunable t;
     fa_status st = fa_config_read(out, s, value_of, g);
-    for (size_t i = 0; st == FA_OK && fa_gen_tunable(g, out->family, i, &t); i++)
-        for (int k = 0; t.later && k < out->n; k++)
-            out->tunable[k].later = out->tunable[k].later || !strcmp(out->tunable[k].name, t.name);
+    const fa_family *f = st == FA_OK ? find(g, out->family) : NULL;
+    for (int i = 0; f && i < f->n_tunables; i++)
+        for (int k = 0; f->tunable[i].later && k < out->n; k++)
+            out->tunable[k].later = out->tunable[k].later || !strcmp(out->tunable[k].name, f->tunable[i].name);
     return st;
 }

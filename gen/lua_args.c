@@ -6,6 +6,7 @@
 #include <lauxlib.h>
 #include <stdio.h>
 #include <string.h>
+#include <xxhash.h>
 
 #define FLAGS 32     /* fields of a problem's table beside those of its words: room, which grows */
 #define KEPT_MOST 64 /* tables that a state keeps */
@@ -27,7 +28,7 @@ typedef struct key {
     } is;
 } key;
 
-/* Its bytes are compared: those between its fields are zero, too. */
+/* Its bytes are hashed: those between its fields are zero, too. */
 static void begin(key *k, int of)
 {
     memset(k, 0, sizeof *k);
@@ -65,12 +66,19 @@ int fa_lua_args_keep(lua_State *L)
     return 0;
 }
 
+/* A string that Lua interns: of a longer one it would hash each byte by itself, and compare all. */
+static void push_key(lua_State *L, const key *k)
+{
+    XXH128_hash_t h = XXH3_128bits(k, sizeof *k);
+    lua_pushlstring(L, (const char *)&h, sizeof h);
+}
+
 /* Pushes what is kept under the key. False: nothing, and nothing is pushed. */
 static bool push_again(lua_State *L, const key *k)
 {
     if (!push_kept(L))
         return false;
-    lua_pushlstring(L, (const char *)k, sizeof *k);
+    push_key(L, k);
     bool found = lua_rawget(L, -2) == LUA_TTABLE;
     lua_remove(L, -2);
     if (!found)
@@ -83,7 +91,7 @@ static void keep(lua_State *L, const key *k)
 {
     if (!push_kept(L))
         return;
-    lua_pushlstring(L, (const char *)k, sizeof *k);
+    push_key(L, k);
     lua_pushvalue(L, -3);
     lua_rawset(L, -3);
     lua_rawgeti(L, -1, COUNT);

@@ -4,10 +4,10 @@
  * CACM 2009, taken per unit: a launch lasts at least as long as its busiest unit. What is assumed on top, to be calibrated
  * against measurement, is in the constants below and in docs/templates.md. */
 #include "price.h"
-#include "bucket.h"
 #include "error.h"
 #include "problem.h"
 #include "row_tiles.h"
+#include "tile_rounds.h"
 #include <math.h>
 #include <string.h>
 

@@ -50,16 +50,10 @@ static int run(lua_State *L)
 {
     job *j = lua_touserdata(L, 1);
     fa_lua_args fr;
-    bool size_only;
     char file[sizeof j->family->name + 4];
     fa_lua_args_push(L, &fr, j->family, j->p, j->a, j->budget, false);
-    j->supported = fa_family_supports(L, &fr, j->family, j->point.why, sizeof j->point.why);
-    if (!j->supported)
-        return 0;
-    for (int i = 0; i < j->c->n; i++)
-        fa_lua_args_set(L, &fr, j->c->tunable[i].name, j->c->tunable[i].value);
-    fa_family_judge(L, &fr, j->family, FA_NAMED, &j->point, &size_only);
-    if (!j->point.fits)
+    j->supported = fa_family_judge_named(L, &fr, j->family, j->c, &j->point);
+    if (!j->supported || !j->point.fits)
         return 0;
     int layout = lua_gettop(L);
     fa_family_steps(L, &fr, j->family, layout, &j->source);

@@ -15,11 +15,13 @@
 #define BLOCK_BYTES ((size_t)16 << 20)  /* of one block */
 #define STRING_BYTES ((size_t)4 << 20)  /* of one string: bounds what a single instruction can compare, convert or copy */
 #define STRING_HEAD 64                  /* what Lua keeps before the bytes of a string, and the zero after them: not more */
-#define DEEP 16000                      /* calls within calls: before the memory ends, which could not say where */
-#define STEPS_PER_BYTE 4                /* of text that is compiled */
-#define STEPS_PER_BYTE_KEPT 1           /* of text that was compiled before: of what it makes when it runs */
-#define CHUNKS_MOST 512                 /* compiled texts that a state keeps: twice those of the library */
-#define DEEP_EVERY (64 * HOOK_EVERY)    /* instructions between two looks at that, which take longer */
+/* A state holds some MiB of chunks and families, and each config leaves a few KB: Lua's own 200 would mark all of it for every two. */
+#define GC_PAUSE 800                 /* percent of what was held after a collection at which the next begins */
+#define DEEP 16000                   /* calls within calls: before the memory ends, which could not say where */
+#define STEPS_PER_BYTE 4             /* of text that is compiled */
+#define STEPS_PER_BYTE_KEPT 1        /* of text that was compiled before: of what it makes when it runs */
+#define CHUNKS_MOST 512              /* compiled texts that a state keeps: twice those of the library */
+#define DEEP_EVERY (64 * HOOK_EVERY) /* instructions between two looks at that, which take longer */
 
 /* The last resort against scripts of others, for work that is neither steps nor memory (comparing long strings, passing long lists on):
  * processor time of this thread, so that a busy host changes nothing; instructions that did run earn some, so that a slow host changes
@@ -253,6 +255,7 @@ fa_status fa_sandbox_open(fa_sandbox **out, lua_CFunction names)
         free(sb);
         return fa_fail(FA_NOMEM, "no memory for a Lua state");
     }
+    lua_gc(sb->L, LUA_GCINC, GC_PAUSE, 0, 0);
     sb->limit = sb->last = sb->steps = FA_SANDBOX_STEPS;
     sb->timed = sb->counted = true;
     const char *error;

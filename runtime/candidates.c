@@ -1,5 +1,4 @@
 /* candidates: fa_candidates(), what a choice looks at, row by row. */
-#include "gen/bucket.h"
 #include "gen/error.h"
 #include "runtime/args/check.h"
 #include "runtime/bundle/set.h"

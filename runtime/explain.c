@@ -1,5 +1,5 @@
 /* explain: which kernel, from where, and why, in a few lines. */
-#include "gen/bucket.h"
+#include "gen/batch_kind.h"
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"

@@ -144,7 +144,7 @@ static const score_kernel mask_kernels[] = {
     { "wgmma_skips", M_SKIPS, "bf16,d=64,mask=none",
       WGMMA("br=192,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,"
             "o_path=direct"),
-      true, 0, 0, 400, 400, 0, 0 },
+      true, 4, 2, 800, 400, 0, 0 },
     { "dots", M_TREE, "fp32,d=64" CAUSAL, "decode_ffma:" DECODE("br=4,bk=8,row_warps=1,dot_lanes=8,combine=last_block"), true, 0, 0, 3, 500,
       0, 0 },
     { "decode", M_PREFIX, "bf16,d=64,features=lengths+pages,page=16,mask=none",
@@ -211,8 +211,8 @@ static const score_kernel mask_kernels[] = {
       150, 2000, 0, 0 },
     /* What is seen lies between two ends; every other tile's rows are turned round. */
     { "wgmma_turned", M_CHUNKS, "bf16,d=96,mask=none",
-      WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,
-      400, 400, 0, 0 },
+      WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 4, 2,
+      800, 400, 0, 0 },
     /* Scores of 1e7: rows that are computed again. */
     { "wgmma_far", M_SKIPS, "bf16,d=64,mask=none",
       WGMMA("br=192,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"), true, 0, 0,

@@ -29,7 +29,7 @@ typedef struct mutation_list {
     const scene *scenes;
     const mutation *mutations; /* each ended by a row without name; a mutation's scenes are of its own list */
     int sm_count;              /* of the simulated H200 they run on; 0: an A100 */
-    int every;                 /* one in so many runs by default; 0: one of every twelfth template; all with FAGEN_TEST_FULL */
+    int every;                 /* one in so many runs by default; 0: one of every twentieth template; all with FAGEN_TEST_FULL */
     bool each; /* each of a row's scenes must notice it, not one of them; by default one is asked, of the next row the next one */
 } mutation_list;
 extern const mutation_list mutation_lists[]; /* of the suite; ended by a row without scenes */

@@ -171,4 +171,4 @@ static const mutation looped[] = {
     { .name = NULL },
 };
 
-const mutation_list mutation_lists[] = { { scenes, mutations, 0, 9, false }, { scenes, looped, 1, 0, false }, { .scenes = NULL } };
+const mutation_list mutation_lists[] = { { scenes, mutations, 0, 17, false }, { scenes, looped, 1, 0, false }, { .scenes = NULL } };

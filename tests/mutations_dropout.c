@@ -143,7 +143,7 @@ static const mutation hopper[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 0, 13, false },
+    { scenes, mutations, 0, 23, false },
     { on_hopper, hopper, 2, 13, false },
     { NULL, NULL, 0, 0, false },
 };

@@ -146,4 +146,4 @@ static const mutation mutations[] = {
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 
-const mutation_list mutation_lists[] = { { scenes, mutations, 2, 13, false }, { NULL, NULL, 0, 0, false } };
+const mutation_list mutation_lists[] = { { scenes, mutations, 2, 19, false }, { NULL, NULL, 0, 0, false } };

@@ -158,10 +158,10 @@ static const mutation hopper[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 0, 12, true },
-    { on_hopper, hopper, 2, 12, true },
-    { ranges_scenes, ranges_mutations, 3, 16, true },
-    { ranges_hopper_scenes, ranges_hopper_mutations, 2, 16, true },
-    { work_scenes, work_mutations, 3, 16, true },
+    { scenes, mutations, 0, 22, true },
+    { on_hopper, hopper, 2, 22, true },
+    { ranges_scenes, ranges_mutations, 3, 25, true },
+    { ranges_hopper_scenes, ranges_hopper_mutations, 2, 25, true },
+    { work_scenes, work_mutations, 3, 25, true },
     { NULL, NULL, 0, 0, false },
 };

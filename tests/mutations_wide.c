@@ -252,5 +252,5 @@ static const mutation of_lengths[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 2, 14, false }, { many, of_many, 4, 1, false }, { lengths, of_lengths, 32, 2, false }, { NULL, NULL, 0, 0, false }
+    { scenes, mutations, 2, 44, false }, { many, of_many, 4, 1, false }, { lengths, of_lengths, 32, 4, false }, { NULL, NULL, 0, 0, false }
 };

@@ -147,7 +147,7 @@ static const score_kernel score_kernels[] = {
       WGMMA("br=64,schedule=plain,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 60, 100, 0x1p-130f, 0 },
     { "wgmma_begins_ends", ENDS, "bf16,d=64" CAUSAL,
-      WGMMA("br=64,schedule=plain,bc=64,q_bufs=1,grid=static,ahead=0,cluster=1,rescale=lazy_scaled,convert=late,o_path=direct"),
+      WGMMA("br=64,schedule=plain,bc=64,q_bufs=1,grid=static,ahead=0,cluster=1,rescale=steady,convert=early,o_path=direct"),
       true, 0, 0, 80, 120, 0, 0 },
     { "wgmma_staged_far_sides", T5, "fp16,d=64,mask=none",
       WGMMA("br=64,schedule=plain,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy,convert=early,o_path=direct"),
@@ -225,7 +225,7 @@ static const score_kernel score_kernels[] = {
       WGMMA("br=128,schedule=pingpong,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 150, 300, 40, 1e-3 },
     { "wgmma_sums_rise", RISING, "bf16,d=64" CAUSAL,
-      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=lazy_scaled,convert=early,o_path=tma_q"),
+      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=steady,convert=early,o_path=tma_q"),
       true, 0, 0, 150, 330, 0, 0 },
     { "wgmma_joined", RELATIVE, "bf16,d=64" WINDOW,
       WGMMA("br=128,schedule=pingpong,bc=48,q_bufs=2,grid=persistent,ahead=1,cluster=1,rescale=steady,convert=early,o_path=tma_q"),
@@ -285,6 +285,10 @@ static const score_kernel score_kernels[] = {
     { "wgmma_cluster_anywhere", BIAS, "bf16,d=64" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=128,q_bufs=1,grid=static,ahead=0,cluster=2,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 400, 300, 0, 0 },
+    /* Blocks as wide as a warpgroup has rows: the block before its diagonal ends beside the first row, and its first key is far away. */
+    { "wgmma_alibi_near", STEEP, "fp16,d=64" CAUSAL,
+      WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
+      true, 0, 0, 150, 300, 0, 1e-3 },
 };
 /* clang-format on */
 #define SCORE_KERNELS (sizeof score_kernels / sizeof *score_kernels)

@@ -1,7 +1,7 @@
 /* The n-th call fails, n = 1, 2, ... until none does, in everything that is done to a store: no call crashes, leaks or leaves another's
  * bytes; what says that it went well did; the next to open the store finds it whole.
  *
- * By default each of the first 24 calls fails with the errors that are told apart, each beyond them with one error of all in turn.
+ * By default each of the first 12 calls fails with the errors that are told apart, each beyond them with one error of all in turn.
  * FAGEN_TEST_FULL=1: each of them, with every error. */
 #include "cache/archive.h"
 #include "cache/load_marker.h"
@@ -418,7 +418,7 @@ static void each(fault_kind kind, const int *errors, size_t n_errors, size_t apa
         long trials = 0, n = 1;
         bool fired = true;
         while (fired) {
-            for (size_t e = 0; e < (full() ? n_errors : n <= 24 ? apart : 0); e++, trials++)
+            for (size_t e = 0; e < (full() ? n_errors : n <= 12 ? apart : 0); e++, trials++)
                 trial(scene, kind, n, errors[e]);
             fired = trial(scene, kind, n, errors[(size_t)n % n_errors]);
             n++;

@@ -1,7 +1,7 @@
 /* Caches of keys on the command line: lengths, packed rows and page tables as files, problems with features in every command that takes
  * problems, the grids of decoding and of an engine's steps. */
 #include "cli/files/npy.h"
-#include "gen/bucket.h"
+#include "gen/batch_kind.h"
 #include "gen/problem.h"
 #include "test_cli_run.h"
 #include "verify/operands/ragged.h"
@@ -247,8 +247,8 @@ Test(cli_decode, problems_with_features)
     static const struct {
         const char *words, *says;
     } rows[] = {
-        { "space --arch sm_90a " CACHE, CLASS },
-        { "model --arch sm_90a " CACHE, CLASS },
+        { "space --arch sm_90a --family decode_wgmma " CACHE, CLASS },
+        { "model --arch sm_80 " CACHE, CLASS },
         { "emit --arch sm_80 " CACHE, CLASS },
         { "show " SIM CACHE, CLASS },
         { "space -d 64 --features lengths+lse-strides --sq 2 --sk 100 --arch sm_80", "features=lengths+lse-strides" },

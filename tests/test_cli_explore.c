@@ -109,7 +109,7 @@ Test(cli_explore, every_missing_tile_has_a_reason)
             missing++;
             cr_assert(r && json_string_length(json_object_get(r, "constraint")) && json_string_length(json_object_get(r, "why")),
                       "%s: tile %zu", words, i);
-            if (missing > 4)
+            if (missing > 2)
                 continue;
             const char *config = json_string_value(json_object_get(r, "config"));
             snprintf(words, sizeof words, "space %s --json --why %s", problems[k], config);
@@ -416,7 +416,8 @@ Test(cli_explore, page_and_files)
     cli_result_free(&csv);
 }
 
-/* The lengths: the model's best of each is no slower than any config that `fagen model` is asked for; naive holds S and P. */
+/* The lengths: the model's best of each, of which every third is asked about, is no slower than any config that `fagen model` is asked for;
+ * naive holds S and P. */
 Test(cli_explore, lengths)
 {
     json_t *doc = cli_json("explore " PROBLEM " --simulate 0 --json", 0), *l;
@@ -430,6 +431,8 @@ Test(cli_explore, lengths)
         cr_expect_gt(n, last);
         last = n;
         cr_expect_eq(json_number_value(json_object_get(l, "naive_held")), 2 * 4 * n * n * 2);
+        if (i % 3)
+            continue;
         snprintf(words, sizeof words, "model -d 64 --causal --heads 4 --arch sm_80 -n %.0f --json", n);
         json_t *m = cli_json(words, 0);
         cr_expect_float_eq(us, 1e6 * json_number_value(json_object_get(json_object_get(m, "cost"), "seconds")), 1e-3 * us, "%s", words);

@@ -343,7 +343,7 @@ Test(attacks, in_a_template, .timeout = 600)
         fa_gen *g;
         fa_source s;
         bool steps = !strcmp(in_template[i].says, "step limit"), bytes = !steps && strstr(in_template[i].says, "limit");
-        if (!full() && (steps ? i % 16 : bytes ? i % 2 : 0))
+        if (!full() && (steps ? i % 24 : bytes ? i % 3 : 0))
             continue;
         snprintf(cu, sizeof cu, "ok\n//| if c.br == 16 then\n//| %s\n//| end\nafter\n", in_template[i].script);
         toy_write(dir, "toy.cu", cu);

@@ -1,6 +1,9 @@
 /* bucket: its edges, and the shape that stands for it. */
+#include "gen/batch_kind.h"
 #include "gen/bucket.h"
 #include "gen/problem.h"
+#include "gen/splits.h"
+#include "gen/tile_rounds.h"
 #include <criterion/criterion.h>
 
 static fa_problem problem(const char *text)

@@ -25,7 +25,7 @@
 
 #define PROBLEMS_MOST 64
 #define SEED 20
-#define SHIPPED_EVERY 84
+#define SHIPPED_EVERY 150
 
 /* Every two of head_dim, mask, type and type of O; and every mask with lengths and pages. */
 static const char *const forward[] = {
@@ -87,8 +87,8 @@ typedef struct family {
     bool gradients; /* every kernel with maps is judged, by its own threads; a few bytes of spills are accepted. Else the first kernel */
 } family;
 static const family families[] = {
-    { "flash_fwd_wgmma", forward, sizeof forward / sizeof *forward, 8, false },
-    { "flash_bwd_wgmma", backward, sizeof backward / sizeof *backward, 5, true },
+    { "flash_fwd_wgmma", forward, sizeof forward / sizeof *forward, 5, false },
+    { "flash_bwd_wgmma", backward, sizeof backward / sizeof *backward, 3, true },
 };
 
 typedef struct job {

@@ -71,7 +71,9 @@ Test(hopper_waits, tiles_begun_early, .timeout = 3600)
     fa_context *ctx = test_hopper_context(NULL, NULL, 1);
     for (size_t mask = 0; mask < sizeof masks / sizeof *masks; mask++)
         for (int br = full() ? 64 : 192; br <= 256; br += 64)
-            for (int schedule = 0; schedule < (br > 64 ? 3 : 1); schedule++)
+            for (int schedule = 0; schedule < (br > 64 ? 3 : 1); schedule++) {
+                if (!full() && (mask + (size_t)(br / 64 + schedule)) % 2) /* by default every second pair of these */
+                    continue;
                 for (size_t n = 0, bcs = full() ? 6 : 2, pairs = full() ? sizeof stages / sizeof *stages : 2, had = kernels;
                      n < pairs * bcs * (full() ? 3 : 1) && (full() || kernels < had + 1); n++) {
                     size_t turn = full() ? n : n + had, s = turn / bcs % pairs;
@@ -88,8 +90,9 @@ Test(hopper_waits, tiles_begun_early, .timeout = 3600)
                     cases += run(ctx, masks[mask], config);
                     kernels++;
                 }
+            }
     printf("%zu kernels, %zu cases\n", kernels, cases);
-    cr_expect_geq(kernels, full() ? 200 : 14);
+    cr_expect_geq(kernels, full() ? 200 : 7);
     fa_destroy(ctx);
 }
 
@@ -123,12 +126,12 @@ Test(hopper_waits, tiles_one_after_the_other, .timeout = 3600)
                             for (int bc = 48; bc <= 112; bc += 32)
                                 if (third(way + s + (size_t)(br / 64 + schedule + bc / 32)))
                                     cases += one(ctx, masks[mask], ways[way], br, schedule, bc, s, &kernels);
-            } else {
+            } else if ((way + mask) % 2 == 0) {
                 for (size_t had = kernels, n = 0; kernels < had + 1 && n < 12; n++, tried++)
                     cases += one(ctx, masks[mask], ways[way], (tried / 2 + way) % 2 ? 192 : 256, (int)(tried / 3 + way) % 3, 64,
                                  tried % (sizeof stages / sizeof *stages), &kernels);
             }
     printf("%zu kernels, %zu cases\n", kernels, cases);
-    cr_expect_geq(kernels, full() ? 500 : 16);
+    cr_expect_geq(kernels, full() ? 500 : 8);
     fa_destroy(ctx);
 }

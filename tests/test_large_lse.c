@@ -30,14 +30,20 @@ static const struct {
     { "bf16", WGMMA "bc=128,twins=0,schedule=1,dq=1,ds_bufs=2,held=0,stages=2,q_br=128,q_stages=4,grid=2", true },
 };
 
-ParameterizedTestParameters(large_lse, kernels)
+/* By default every fourth, and the last. */
+static size_t some(int numbers[COUNT(kernels)])
 {
-    static int numbers[COUNT(kernels)];
     size_t n = 0;
     for (size_t i = 0; i < COUNT(kernels); i++)
         if (full() || i % 4 == 0 || i + 1 == COUNT(kernels))
             numbers[n++] = (int)i;
-    return cr_make_param_array(int, numbers, n);
+    return n;
+}
+
+ParameterizedTestParameters(large_lse, kernels)
+{
+    static int numbers[COUNT(kernels)];
+    return cr_make_param_array(int, numbers, some(numbers));
 }
 
 /* Of all elements of a row. Neighbouring numbers of bf16 have products of every last digit. */
@@ -209,11 +215,7 @@ ParameterizedTest(int *kernel, large_lse, kernels, .timeout = 600)
 ParameterizedTestParameters(large_lse, no_number)
 {
     static int numbers[COUNT(kernels)];
-    size_t n = 0;
-    for (size_t i = 0; i < COUNT(kernels); i++)
-        if (full() || i % 4 == 0 || i + 1 == COUNT(kernels))
-            numbers[n++] = (int)i;
-    return cr_make_param_array(int, numbers, n);
+    return cr_make_param_array(int, numbers, some(numbers));
 }
 
 ParameterizedTest(int *kernel, large_lse, no_number, .timeout = 600)

@@ -178,16 +178,16 @@ static bool stands_for_template(const mutation *m, const mutation_list *l)
     return true;
 }
 
-/* Marks one of every twelfth template in the order of the list. */
+/* Marks one of every twentieth template in the order of the list. */
 static void mark_templates(bool *run, const mutation_list *l)
 {
     int before = 0;
     for (const mutation *m = l->mutations; m->name; m++)
         if (stands_for_template(m, l))
-            run[m - l->mutations] = before++ % 12 == 0;
+            run[m - l->mutations] = before++ % 20 == 0;
 }
 
-/* One in `l->every` is run, or one of every twelfth template, all with FAGEN_TEST_FULL: a mutant is compiled for no other test. That the
+/* One in `l->every` is run, or one of every twentieth template, all with FAGEN_TEST_FULL: a mutant is compiled for no other test. That the
  * text of each row is still there is seen by every run. */
 static bool is_run(const mutation *m, const mutation_list *l)
 {

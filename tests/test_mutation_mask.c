@@ -17,13 +17,13 @@
 
 /* clang-format off */
 static const score_fault faults[] = {
-    { "what is seen is hidden", "mma_nan", P, "hides .. \" && !\" .. sees", "hides .. \" && \" .. sees" },
-    { "the mask of the block's first key alone", "wgmma_bands", P, "head, query, %s, %s)\"):format(of.key, of.column)",
+    { "what is seen is hidden", "mma_nan", "program_tiles.cu", "hides .. \" && !\" .. sees", "hides .. \" && \" .. sees" },
+    { "the mask of the block's first key alone", "wgmma_bands", "program_tiles.cu", "head, query, %s, %s)\"):format(of.key, of.column)",
       "head, query, %s, 0 * (%s))\"):format(of.key, of.column)" },
-    { "the mask where it is whole alone", "dots_bands", P, "local hides = masked or cut", "local hides = masked and \"!masked\" or cut" },
-    { "keys past the last are looked up", "naive", P, "local sees = (\"score_sees<true>(p, scored, %s, %s, %s, 0)\")",
+    { "the mask where it is whole alone", "dots_bands", "program_tiles.cu", "local hides = masked or cut", "local hides = masked and \"!masked\" or cut" },
+    { "keys past the last are looked up", "naive", "program_tiles.cu", "local sees = (\"score_sees<true>(p, scored, %s, %s, %s, 0)\")",
       "local sees = (\"score_sees<false>(p, scored, %s, %s, %s + 100000000, 0)\")" },
-    { "rows that see no key are computed again", "mma_nan", P, "return has_mask and (\" && %s != -infinity()\"):format(m) or \"\" end",
+    { "rows that see no key are computed again", "mma_nan", "program_tiles.cu", "return has_mask and (\" && %s != -infinity()\"):format(m) or \"\" end",
       "return \"\" end" },
     { "a row that sees no key, in three passes", "naive_nan", "naive.cu", "  if (m == -infinity()) hi = lo - 1;  // no key that counts\n",
       "" },
@@ -75,7 +75,7 @@ static const score_fault faults[] = {
     { "the code of another buffer", "wgmma_bands", "hopper_main_loop.cu", "code_at(smem, k.at)", "code_at(smem, 0)" },
     { "the code of the first block ahead", "wgmma_bands_ahead", "hopper_epilogue.cu",
       "        code = (int)load_shared(code_at(smem, k.at));\n", "" },
-    { "a mask of heads as that of the first", "mma_heads", P, "return packed() and head .. \" + p.group - 1\" or head end",
+    { "a mask of heads as that of the first", "mma_heads", "program_tiles.cu", "return pr.packed() and head .. \" + p.group - 1\" or head end",
       "return head end" },
     { "rows of the sequence's end are not zeros", "wgmma_bands", "hopper_out_of_range.cu", "own_rows(sequence, code >> 1);",
       "own_rows(sequence, 0);" },

@@ -1,5 +1,4 @@
 /* The law of the choice as a context keeps it: what came before has no say in what runs, in what is legal, and nothing guessed is kept. */
-#include "gen/bucket.h"
 #include "runtime/choose/generators.h"
 #include "test_misses.h"
 

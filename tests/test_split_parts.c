@@ -11,7 +11,7 @@
 
 #define SMS 7                    /* of the simulated H200: tiles are cut into up to 14 parts, or a block takes several */
 #define CASES (full() ? 28 : 16) /* of a row */
-#define SMALL_FROM 4             /* by default those from here on are small, and run once: 200 problems in a few seconds */
+#define SMALL_FROM 3             /* by default those from here on are small, and run once: 200 problems in a few seconds */
 #define SIX_EVERY 7              /* of the cases before all six combinations are run and compared */
 #define ALONE_PAIRS 40000        /* scores of a case at most whose sequences are run beside NaN in the others, which are computed exactly */
 #define ROWS_MOST 300            /* query rows of a group of heads */

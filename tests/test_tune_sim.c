@@ -23,7 +23,7 @@ static void begin(void)
 static fa_problem problem(void)
 {
     fa_problem p;
-    cr_assert_eq(fa_problem_parse(&p, "bf16,d=72,mask=causal,b=1,hq=4,hkv=2,sq=256,sk=256"), FA_OK); /* nothing ships for d = 72 */
+    cr_assert_eq(fa_problem_parse(&p, "bf16,d=24,mask=causal,b=1,hq=4,hkv=2,sq=256,sk=256"), FA_OK); /* nothing ships for d = 24 */
     return p;
 }
 
@@ -84,7 +84,7 @@ Test(tune_sim, a_guess_that_does_not_run, .init = begin, .fini = scratch_remove,
     fa_gen *g;
     char why[4096], name[512];
     cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
-    cr_assert_eq(fa_problem_parse(&p, "bf16,d=72,mask=causal,b=1,hq=2,hkv=2,sq=128,sk=128"), FA_OK);
+    cr_assert_eq(fa_problem_parse(&p, "bf16,d=24,mask=causal,b=1,hq=2,hkv=2,sq=128,sk=128"), FA_OK);
     cr_assert_eq(fa_search(&site, &p, &split, &t), FA_OK, "%s", fa_last_error());
     cr_assert(t.runs.known && t.winner && !fa_config_equal(&t.runs.config, &t.winner->config));
     cr_assert_str_eq(t.runs.from, "model");

@@ -1,6 +1,6 @@
 /* Sequences of their own lengths on the host: cases that draw them, where their rows lie, and references over them. */
 #include "forward.h"
-#include "gen/bucket.h"
+#include "gen/batch_kind.h"
 #include "gen/problem.h"
 #include "verify/cases/case.h"
 #include "verify/operands/number.h"

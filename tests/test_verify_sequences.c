@@ -183,7 +183,7 @@ Test(verify_sequences, are_described_in_one_file)
           "grad_hopper_convert.cu grad_hopper_kv.cu grad_spill.cu grad_operands.cu hopper_staged.cu append.cu places.cu claims.cu marks.cu "
           "tile_order.cu mask_lines.cu mask_kernel.cu mask_values.cu mask_runs.cu mask_run_lines.cu" },
         { "p.sk", "naive.cu naive_bwd.cu tiled.cu grad_hopper_common.cu grad_hopper_parts.cu grad_q_spill.cu grad_spill.cu "
-                  "grad_operands.cu hopper_staged.cu append.cu places.cu marks.cu grad_hopper_single.cu program.cu widen.cu "
+                  "grad_operands.cu hopper_staged.cu append.cu places.cu marks.cu grad_hopper_single.cu program_staged.cu widen.cu "
                   "mask_lines.cu mask_kernel.cu mask_run_lines.cu key_tiles.cu hopper_scheduler.cu" }
     };
     size_t files = 0;

@@ -1,6 +1,5 @@
 /* What a context launched, as lines of a file, and the reader of these. */
 #include "cli/tune/workload.h"
-#include "gen/bucket.h"
 #include "test_hit_counts.h"
 #include "test_misses.h"
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* verifier: verifies the candidates of one problem before they are timed. */
 #include "verifier.h"
-#include "gen/bucket.h"
+#include "gen/batch_kind.h"
 #include "gen/problem.h"
 
 /* Odd lengths, so that tails of tiles are met. */

@@ -52,11 +52,7 @@ bool fa_records_sift(fa_records *rs)
 static fa_status compose(fa_context *ctx, const fa_problem *p, fa_text *out)
 {
     fa_problem q;
-    fa_status st = fa_context_check(ctx);
-    if (st == FA_OK && p)
-        st = fa_check_problem(&q, p);
-    if (st == FA_OK && fa_context_bundle_only(ctx))
-        st = fa_records_none();
+    fa_status st = fa_records_asked(ctx, p, &q);
     if (st != FA_OK)
         return st;
     fa_records rs = fa_records_load(fa_context_store(ctx), NULL, p ? &q : NULL);

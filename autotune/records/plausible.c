@@ -1,6 +1,6 @@
 /* plausible: what a table of checks says of a record from elsewhere. */
 #include "plausible.h"
-#include "gen/bucket.h"
+#include "gen/batch_kind.h"
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"

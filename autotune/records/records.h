@@ -14,4 +14,7 @@ bool fa_records_sift(fa_records *rs);
 
 /* FA_NO_KERNEL of a context that makes no kernels and has no cache. */
 fa_status fa_records_none(void);
+
+/* Whether a call that names records of the problem, or of all where it is NULL, may go on; which problem that is. */
+fa_status fa_records_asked(fa_context *ctx, const fa_problem *p, fa_problem *out);
 #endif

@@ -8,6 +8,7 @@
 #include "cli/session/no_launch.h"
 #include "cli/session/ranking.h"
 #include "cli/session/session.h"
+#include "cli/session/simulated_time.h"
 #include "cli/session/simulator.h"
 #include "cli/text/progress.h"
 #include "cli/text/say.h"
@@ -152,6 +153,8 @@ static fa_status each(bench *b, fa_status (*one)(bench *b, const fa_problem *p))
     cli_problem_list list;
     cli_progress bar = { .c = b->c };
     fa_status st = cli_problem_list_make(&list, &b->a->lists, b->sim ? &cli_lists_of_simulator : &cli_lists_of_gpu);
+    for (size_t i = 0; i < list.n && st == FA_OK && b->sim; i++)
+        st = cli_simulated_time(b->c, b->s, &list.row[i].problem, b->systems.n);
     for (size_t i = 0; i < list.n && st == FA_OK && !cli_interrupted(); i++) {
         const fa_problem *p = &list.row[i].problem;
         char line[96];

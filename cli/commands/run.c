@@ -4,6 +4,7 @@
 #include "cli/session/check.h"
 #include "cli/session/config_text.h"
 #include "cli/session/session.h"
+#include "cli/session/simulated_time.h"
 #include "cli/session/simulator.h"
 #include "cli/text/progress.h"
 #include "cli/text/say.h"
@@ -229,7 +230,9 @@ static int run(cli *c, const void *args, int n, char **words)
         cli_shape_of_simulator(&p);
     fa_problem_fill_shape(&p);
     sim_set_options(&o);
-    if (a->config)
+    if (s.simulated)
+        st = cli_simulated_time(c, &s, &p, 0);
+    if (st == FA_OK && a->config)
         st = cli_session_config(&s, &p, a->config, &config);
     if (st == FA_OK && a->config)
         st = fa_plan_make(s.ctx, &p, &config, "named on the command line", &plan);

@@ -3,7 +3,7 @@
 #include "cli/options/problem_options.h"
 #include "cli/options/usual_shape.h"
 #include "commands.h"
-#include "gen/bucket.h"
+#include "gen/batch_kind.h"
 #include "gen/error.h"
 #include "gen/operation.h"
 #include "gen/problem.h"

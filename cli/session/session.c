@@ -49,6 +49,7 @@ fa_status cli_session_open(cli_session *out, const cli *c, const cli_where *w)
     if (st == FA_NO_DRIVER && !(device && device[0])) {
         cli_note(c, "no GPU (fagen doctor tells where one was looked for): running on the simulator, sim:sm_80");
         st = open_on(out, "sim:sm_80", w->sram);
+        out->stands_in = true;
     }
     if (st == FA_INVALID && w->device)
         return fa_wrap(st, "--device or --sram");

@@ -25,6 +25,7 @@ typedef struct cli_session {
     fa_context *ctx;
     fa_entered in; /* the device's context is current until the session ends */
     bool simulated;
+    bool stands_in;  /* the simulator, in the place of a GPU that is not there */
     char device[64]; /* "cuda:0", "sim:sm_80" */
 } cli_session;
 

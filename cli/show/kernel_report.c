@@ -94,7 +94,7 @@ json_t *cli_kernel_report_json(const cli_kernel_report *a)
                      a->trouble[0] ? json_string(a->trouble) : json_null());
 }
 
-void cli_kernel_report_print(const cli_kernel_report *a)
+void cli_kernel_report_print(const cli_kernel_report *a, bool simulated)
 {
     char hex[33];
     for (int i = 0; i < a->source->steps; i++) {
@@ -117,7 +117,8 @@ void cli_kernel_report_print(const cli_kernel_report *a)
     if (a->trouble[0])
         cli_say(stdout, "cubin      none: %s\n", a->trouble);
     else
-        cli_say(stdout, "cubin      %zu bytes, %s\n", a->cubin.image_size, a->cached ? "out of the disk cache" : "compiled now");
+        cli_say(stdout, "cubin      %zu bytes, %s%s\n", a->cubin.image_size, a->cached ? "out of the disk cache" : "compiled now",
+                simulated ? "; a chip's: the simulator runs PTX, whose key the line `kernel` has" : "");
     if (a->compiler[0]) {
         fa_key_print(hex, a->key);
         cli_say(stdout, "key        %s of\n", hex);

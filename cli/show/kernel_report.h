@@ -33,7 +33,8 @@ void cli_kernel_report_make(cli_kernel_report *out, fa_gen *g, fa_store *store, 
                             const fa_config *c, const fa_arch *arch, const fa_source *source);
 void cli_kernel_report_free(cli_kernel_report *a);
 json_t *cli_kernel_report_json(const cli_kernel_report *a);
-void cli_kernel_report_print(const cli_kernel_report *a);
+/* simulated: launches are of the simulator, whose kernels are PTX, with keys of their own. */
+void cli_kernel_report_print(const cli_kernel_report *a, bool simulated);
 
 /* The machine code of an image of cubins as nvdisasm or cuobjdump tell it; FA_IO where neither is found, with where they were looked for:
  * then *missing is true, and the command ends with CLI_EXIT_MISSING. */

@@ -175,7 +175,7 @@ static int answer(cli *c, const show_args *a, const cli_session *s, const fa_pro
     json_decref(numbers);
     cli_say(stdout, "%smargin     %s\n", k->explain, line);
     cli_mask_tiles_print(&k->mask);
-    cli_kernel_report_print(&k->report);
+    cli_kernel_report_print(&k->report, s->simulated);
     cli_leaderboard_print(&k->measured, most, "On record for this chip", c, s->ctx);
     print_alternatives(c, s, r, n, chosen);
     cli_leaderboard_print(&k->modelled, most, "What fagen tune let the model say of this arch", c, s->ctx);

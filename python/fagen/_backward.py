@@ -10,7 +10,6 @@ from ._dense import log_sums
 from ._dropout import RNG, probability, state
 from ._mask import Window, mask_of, scale_of
 from ._plan import K, LSE, O, Plan, Plans, Q, V, word
-from ._stage import Staged
 from ._view import View, empty_like, is_jax, is_torch, view
 from ._context import Context
 from .errors import InvalidArgument, invalid
@@ -193,9 +192,4 @@ def run(key: Tuple[Any, ...], tensors: List[Tuple[int, View]], plan: Callable[[]
     found: Optional[Plan] = _plans.find(key)
     if found is None:
         found = _plans.keep(key, plan())
-    if found.host:
-        _stage.launch(found, [Staged(w, x, w in WRITTEN) for w, x in tensors])
-        return
-    for w, x in tensors:
-        found.words[w] = x.address
-    found.launch(stream)
+    _stage.run(found, tensors, WRITTEN, stream)

@@ -9,7 +9,6 @@ from . import _shapes as shapes
 from ._attention import context_of, dtype_name, output, stream_of
 from ._dense import lse_strides
 from ._plan import LSE, O, Plan, Plans, word
-from ._stage import Staged
 from ._view import View, empty_like, is_torch, packed, view
 from ._context import Context
 from .errors import invalid
@@ -133,9 +132,4 @@ def run(ctx: Context, parts: View, lses: View, out: View, lse: Optional[View], s
     found: Optional[Plan] = _plans.find(key)
     if found is None:
         found = _plans.keep(key, plan(ctx, parts, lses, out, lse))
-    if found.host:
-        _stage.launch(found, [Staged(w, x, w in (O, LSE)) for w, x in tensors])
-        return
-    for w, x in tensors:
-        found.words[w] = x.address
-    found.launch(stream)
+    _stage.run(found, tensors, (O, LSE), stream)

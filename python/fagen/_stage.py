@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ctypes as C
 import itertools
-from typing import Any, List, NamedTuple, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import _abi
 from ._library import check, lib
@@ -39,6 +39,16 @@ def span(x: View) -> Tuple[int, int]:
     low = sum((n - 1) * s for n, s in zip(x.shape, x.strides) if s < 0)
     high = sum((n - 1) * s for n, s in zip(x.shape, x.strides) if s > 0)
     return low * size, (high - low + 1) * size
+
+
+def run(plan: Plan, tensors: Sequence[Tuple[int, View]], outputs: Sequence[int], stream: int) -> None:
+    """Launches the plan on these tensors by their words, wherever they lie."""
+    if plan.host:
+        launch(plan, [Staged(w, x, w in outputs) for w, x in tensors])
+        return
+    for w, x in tensors:
+        plan.words[w] = x.address
+    plan.launch(stream)
 
 
 def launch(plan: Plan, tensors: List[Staged]) -> None:

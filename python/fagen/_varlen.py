@@ -10,7 +10,6 @@ from ._dense import log_sums, lse_strides
 from ._dropout import RNG, probability, state
 from ._mask import INT32_MAX, Mask, Window, integer, mask_of, scale_of
 from ._plan import K, LSE, O, Plan, Plans, Q, V, word
-from ._stage import Staged
 from ._view import View, empty_like, is_torch, view
 from ._context import Context
 from .errors import InvalidArgument, invalid
@@ -292,9 +291,4 @@ def run(ctx: Context, batch: Batch, out: View, lse: Optional[View], mask: Mask, 
     found: Optional[Plan] = _plans.find(key)
     if found is None:
         found = _plans.keep(key, plan(ctx, batch, out, lse, mask, scale, tf32, dropout, invariant))
-    if found.host:
-        _stage.launch(found, [Staged(w, x, w in (O, LSE)) for w, x in tensors])
-        return
-    for w, x in tensors:
-        found.words[w] = x.address
-    found.launch(stream)
+    _stage.run(found, tensors, (O, LSE), stream)

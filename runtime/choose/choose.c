@@ -1,6 +1,7 @@
 /* choose: near winners and starts, each with a price. */
 #include "choose.h"
-#include "gen/bucket.h"
+#include "gen/batch_kind.h"
+#include "gen/bucket_ends.h"
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"

@@ -1,6 +1,7 @@
 /* facts: rows that ship and records of the class and its relatives, by their distance. */
 #include "facts.h"
 #include "cache/newest.h"
+#include "gen/batch_kind.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"

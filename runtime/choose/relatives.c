@@ -1,6 +1,6 @@
 /* relatives: a table of features and fields that make little difference to the walk over keys. */
 #include "relatives.h"
-#include "gen/bucket.h"
+#include "gen/batch_kind.h"
 #include "gen/pairs.h"
 #include "gen/problem.h"
 #include "gen/score/kernel.h"

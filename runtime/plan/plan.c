@@ -1,6 +1,7 @@
 /* plan: made once per problem class, kept until the context goes. */
 #include "plan.h"
 #include "counter.h"
+#include "gen/batch_kind.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"

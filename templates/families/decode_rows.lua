@@ -25,8 +25,8 @@ function kv_rows.chunks_of(p, f, n)
 end
 
 -- Rows of a token, of heads side by side as they lie in a cache: head number `side` begins at its byte `side` * row, where chunks of 16
--- bytes are not its own. chunks: of a head's row, wherever it begins; pitch: chunks from a token to the next, odd, so that eight rows lie in
--- different banks without a swizzle.
+-- bytes are not its own. chunks: of a head's row, wherever it begins; pitch: chunks from a token to the next, odd, so that eight rows lie
+-- in different banks without a swizzle.
 function kv_rows.token_rows(f, n, heads)
   local row = codes_of.row_bytes(f, n)
   local unit = (row | 16) & -(row | 16)

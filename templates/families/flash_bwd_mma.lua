@@ -166,7 +166,8 @@ return backward.family({
       -- product.
       local fragments = parts * own * (chunks + chunks_v) * 16 + owners * n * widths * 16
       return {
-        rows = rows, cols = cols, matrix_flops = 16 * widths, unit = "mma16", exps = passes * (1 + program.exps_back), efficiency = fit.efficiency,
+        rows = rows, cols = cols, matrix_flops = 16 * widths, unit = "mma16", exps = passes * (1 + program.exps_back),
+        efficiency = fit.efficiency,
         issue = pairs * widths + math.floor(passes * rows * cols // 32 * ((p.has_dropout and 16 or fit.issue) + program.issue_back))
           + fragments // 512 + copies // 512 + c.warps * 60,
         smem_bytes = (fragments + copies) * fit.smem, latency = fit.copy // c.stages + fit.part * parts, tile_latency = fit.tile,

@@ -310,8 +310,8 @@ return backward.family({
     l.apart = left >= l.dq
     -- Whether for dS as an operand, too, while the exponentials of the next block are computed.
     l.early = l.sums and not edges.marked(p) and not p.has_dropout and left >= l.dq + c.br // 4
-    -- Whether scores and dS are computed eight values after eight, and D is loaded beside the exponentials. That was slower on an H200 where
-    -- dS goes to memory, S comes before dK, or dP waits for dQ.
+    -- Whether scores and dS are computed eight values after eight, and D is loaded beside the exponentials. That was slower on an H200
+    -- where dS goes to memory, S comes before dK, or dP waits for dQ.
     l.by_eight = not edges.of_pairs(p) and (c.twins == 1 or l.sums and l.apart and not l.early)
     -- Whether the last sequences' tiles come by how long they are, and dV and dK are stored beside a tile's last products. On an H200
     -- packed sequences take 0.985 and 0.98 of the time at d = 128 under a mask; 1.02 and 1.1 at d = 64 where blocks stay, and without a

@@ -15,8 +15,8 @@ local edges = include "pairs/edges.lua"
 local function register_limit(a, warps, ctas) return math.min(a.regs_thread, a.regs_sm // (warps * 32 * ctas) // 8 * 8) end
 
 -- How fast memory is read beside wgmma: a row that is no whole lines of 128 bytes shares one with its neighbour, which comes in two pieces.
--- Of rows of 176 to 480 bytes in races on an H100; shorter ones are taken as those of 176. Faster memory waits for pieces longer: on an H200
--- 25 shapes took 1.14 to 1.19 times what that gives.
+-- Of rows of 176 to 480 bytes in races on an H100; shorter ones are taken as those of 176. Faster memory waits for pieces longer: on an
+-- H200 25 shapes took 1.14 to 1.19 times what that gives.
 local function hbm_speed(p, a)
   if p.d * p.bytes % 128 == 0 and p.dv * p.bytes % 128 == 0 then return 1 end
   return (1 - 0.28 * 256 / math.max((p.d + p.dv) * p.bytes, 2 * 176)) * (3000 / a.hbm_gbs) ^ 0.35

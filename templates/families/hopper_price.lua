@@ -44,8 +44,8 @@ end
 
 -- How fast memory is read. Rows that are no whole lines of 128 bytes share lines with the next head's, which another SM reads: once, where
 -- both are at the same keys. Bytes under way beyond what memory's latency asks for wait in its queues, and let SMs drift apart, until lines
--- come twice; with fewer memory idles. Row tiles that walk a head's keys in step ask for the same bytes. From 1,500 timings of 150 shapes on
--- an H100, and 96 of eight shapes on an H200 (docs/experiments/choice.md, "Lines that two heads share").
+-- come twice; with fewer memory idles. Row tiles that walk a head's keys in step ask for the same bytes. From 1,500 timings of 150 shapes
+-- on an H100, and 96 of eight shapes on an H200 (docs/experiments/choice.md, "Lines that two heads share").
 -- Boxes of 64 bytes beside those of 128: 0.980 of the time where rows are whole atoms of 64 bytes, of which memory is read (50 pairs), and
 -- 1.045 where they begin between two (123).
 -- TWICE, LEAST: by MB that an SM reads in all. A short launch is over before its SMs are apart, and fills memory's queues but once.

@@ -27,8 +27,8 @@ return function(p, c, l)
   -- scores of a tile that is begun under the end of another, products would be waited for one by one. Above d = 128 it loses.
   l.tanh_by_fma = l.relative and p.score.tanh_of and not p.score.has_mask and not p.has_lengths and not c.parts and l.interleaved
     and not l.pingpong_softmax and not l.ahead and c.exp == 0 and p.d + p.dv <= 256
-  -- Or it keeps it until its sum is large, which the polynomial of exp could not follow. Where it was raced it gained by lines alone, and not
-  -- where these are read once (docs/experiments.md).
+  -- Or it keeps it until its sum is large, which the polynomial of exp could not follow. Where it was raced it gained by lines alone, and
+  -- not where these are read once (docs/experiments.md).
   l.sums = plain and l.interleaved and c.exp == 0 and (l.reads_twice or l.besides and p.d + p.dv <= 256)
   -- Of 16 configs compiled none spilled in its loop that leaves 16 registers for all else. At d = 64 products are too short: the copies
   -- of a stage would have to be there sooner.

@@ -28,8 +28,8 @@ return function(p, a, packed)
   local keeps_low = p.dtype == "bf16" and not p.has_lengths and not p.score and not edges.left(p) and not packed and p.dv <= 256
   local dense = not p.has_lengths and not p.score and p.d == p.dv -- what was raced in full
   local rows = packed and p.sq * (p.hq // p.hkv) or p.sq
-  -- Chunks of prompts beside single tokens, over long keys: the longest tile may stand out and wants to be cut, which tiles that begin beside
-  -- the one before are not. Of twelve batches on an H200 0.32 to 1.08 of the time; at d = 256 1.00 and 1.38.
+  -- Chunks of prompts beside single tokens, over long keys: the longest tile may stand out and wants to be cut, which tiles that begin
+  -- beside the one before are not. Of twelve batches on an H200 0.32 to 1.08 of the time; at d = 256 1.00 and 1.38.
   local stands_out = p.has_lengths and not p.has_batch_invariant and p.b >= 4 and p.sq < p.sk and p.sk >= 8192 and p.dv <= 192
   -- Whether two buffers of each of K and V, and so many of Q, find room.
   local key_bytes, query_bytes = 4 * (round_up(p.d, 64) + round_up(p.dv, 64)), 2 * round_up(p.d, 64)

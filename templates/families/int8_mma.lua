@@ -1,5 +1,6 @@
 -- int8_mma: flash_fwd_mma of Q and K that are integers of 8 bits, beside V and P of 16, for sm_80 and later. Sums of Q K^T are exact, and
--- become floats by one subtraction. Scales of a head or of a row of Q are folded into the exponents' factor; those of K's tokens come with K.
+-- become floats by one subtraction. Scales of a head or of a row of Q are folded into the exponents' factor; those of K's tokens come with
+-- K.
 
 local masked = include "families/masked_family.lua"
 local round_up = include "families/round_up.lua"

@@ -1,5 +1,5 @@
--- wide_bwd_mma: flash_bwd_mma of head_dims above 256, whose gradients find no room in registers: a tile walks its queries, or its keys, once
--- for every so many columns of dK and dV, or of dQ, and makes the same P and dS each time.
+-- wide_bwd_mma: flash_bwd_mma of head_dims above 256, whose gradients find no room in registers: a tile walks its queries, or its keys,
+-- once for every so many columns of dK and dV, or of dQ, and makes the same P and dS each time.
 
 local whole = include "families/flash_bwd_mma.lua"
 

@@ -285,7 +285,9 @@ for _, t in ipairs(made.tunables) do
 end
 made.constraints[#made.constraints + 1] = { "by_length", function(p, c)
   if c.parts ~= BY_LENGTH then return true end
-  if not p.has_lengths or p.has_batch_invariant then return false, "parts by length are of sequences with lengths, which only the device knows" end
+  if not p.has_lengths or p.has_batch_invariant then
+    return false, "parts by length are of sequences with lengths, which only the device knows"
+  end
   if near(c) or c.cluster > 1 then return false, "blocks of a cluster have tiles of their own" end
   if c.combine ~= 1 then return false, "parts by length are added up by a second kernel" end
   return true

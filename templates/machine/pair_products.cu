@@ -1,5 +1,5 @@
-//| -- pair_products: S and dP of a tile of 64 queries and 64 keys by 256 threads, each of which has 4 x 4 pairs in the end: by mma.sync where
-//| -- both operands have 16 bits, else on the FMA units.
+//| -- pair_products: S and dP of a tile of 64 queries and 64 keys by 256 threads, each of which has 4 x 4 pairs in the end: by mma.sync
+//| -- where both operands have 16 bits, else on the FMA units.
 //| local matrix = p.bytes == 2 and p.o == p.dtype
 constexpr int PAIRS = 64;  // queries and keys of a tile
 constexpr int PAIRS_DEPTH = $(matrix and 64 or 32);  // columns of both operands that are in shared memory

@@ -68,9 +68,9 @@ __device__ __forceinline__ u32 pack_f16x2(float lo, float hi) {
 //|     fail("no unpacking of " .. f.name)
 //|   end
 //| end
-//| -- unpack(f): prints unpack_rows_NAME(), of 4 bytes of a row, and unpack_columns_NAME(), of 2 bytes of a row in the lower half of the word and
-//| -- the same 2 bytes of the next row in the upper one: h[i] is then one element of both rows. Numbers come times 2^-power. With bits of the
-//| -- codes that lie apart there is another argument: bits i and 16 + i are those of the lower and the upper code of byte i.
+//| -- unpack(f): prints unpack_rows_NAME(), of 4 bytes of a row, and unpack_columns_NAME(), of 2 bytes of a row in the lower half of the
+//| -- word and the same 2 bytes of the next row in the upper one: h[i] is then one element of both rows. Numbers come times 2^-power. With
+//| -- bits of the codes that lie apart there is another argument: bits i and 16 + i are those of the lower and the upper code of byte i.
 //| function unpack(f)
 //|   if not once(f.name) then return end
 //|   local n = place.registers(f)

@@ -22,8 +22,8 @@
 --   query               of the n-th; odd: whether the thread's keys are
 --   mate                by which number of lanes the two are apart
 --
--- score is the walk of score programs, pairs/program.cu: columns outside, so that what depends on the key alone is computed once for all
--- rows.
+-- score is the walk of score programs, pairs/program_tiles.cu: columns outside, so that what depends on the key alone is computed once for
+-- all rows.
 --
 --   loops, at      as above
 --   row            of an element: a row of the head, or of the group

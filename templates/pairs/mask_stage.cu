@@ -149,8 +149,8 @@ __device__ __forceinline__ bool mask_sees(const Params &p, const ScoreTile &t, i
 }
 //|   end
 //|
-//|   -- Pairs of x, a tile in the layout wgmma, that the mask hides become -inf. stage: where its parts lie. A warp's rows begin at `row` of
-//|   -- the tile.
+//|   -- Pairs of x, a tile in the layout wgmma, that the mask hides become -inf. stage: where its parts lie. A warp's rows begin at `row`
+//|   -- of the tile.
 //|   -- What the mask reads of a thread's two rows, once for a tile: as a parameter, as an argument, its declaration with what fetches it.
 //|   pr.rows_type, pr.rows_argument = "", ""
 //|   for _, row in ipairs(l.masks and l.masks.rows or {}) do

@@ -1,10 +1,7 @@
-//| needs "c.pack? l.begins? l.in_chunks? l.masks? l.pack? l.reads_twice? l.relative? l.row_ends? l.runs? l.staged? l.sums?"
-//| needs "l.tanh_by_fma? l.tma?"
-//| -- program: a score program's functions as kernels have them, and what they make of a tile's scores and of a row's sum. Of problems
-//| -- without a program it prints nothing, and the texts are those of the scaled product.
+//| needs "c.pack? l.in_chunks? l.masks? l.pack? l.row_ends? l.runs? l.staged? l.tanh_by_fma? l.tma?"
+//| -- program: a score program's functions as kernels have them. Of problems without a program it prints nothing, and the texts are those
+//| -- of the scaled product. What kernels make of them: program_tiles.cu, program_staged.cu, program_gradients.cu, program_sink.cu.
 //|
-//| local loops = include "pairs/loops.cu"
-//| local layouts = include "pairs/layouts.lua"
 //| local edges = include "pairs/edges.lua"
 //|
 //| local function print_lines(lines)
@@ -30,13 +27,14 @@ $(line)
 //|   local has_mask = program and program.has_mask
 //|   local number = p.has_lengths and "sequence.index" or "(int)sequence.batch"
 //|   local off = program and program.off and "p.relative ? sequence.sk() - sequence.sq() : p.off" or "0"
-//|   local function packed() return (c.pack or l.pack) == 1 end  -- rows of a tile are of several heads
+//|   function pr.packed() return (c.pack or l.pack) == 1 end  -- rows of a tile are of several heads
 //|
 //|   -- P times the derivative of the score.
 //|   local function bent(probability, bend)
 //|     local text = program.bends_below_one and "fmaf(%s, %s, %s)" or "%s * %s"
 //|     return text:format(probability, bend, probability)
 //|   end
+//|   pr.bent_by = bent
 //|
 //|   -- What a score in the kernel's registers is multiplied by to be one, and to be an exponent of 2.
 //|   pr.unit, pr.unit_log2 = "p.scale", "p.scale_log2"
@@ -89,10 +87,10 @@ __device__ __forceinline__ float sink_of(const Params &p, const Sequence &sequen
 // What the pairs of a tile share. h: the head; the first of the group where a tile has rows of several.
 struct ScoreTile {
   int b, h, off, sq, sk;
-//|     for _, member in ipairs(has_score and program.members(packed(), pr.bends) or {}) do
+//|     for _, member in ipairs(has_score and program.members(pr.packed(), pr.bends) or {}) do
   $(member);
 //|     end
-//|     for _, member in ipairs(has_mask and program.mask_members(packed()) or {}) do
+//|     for _, member in ipairs(has_mask and program.mask_members(pr.packed()) or {}) do
   $(member);
 //|     end
 //|     if pr.far then
@@ -108,8 +106,8 @@ __device__ __forceinline__ int score_far_$(side)(const Params &p, const ScoreTil
 __device__ __forceinline__ ScoreTile score_tile(const Params &p, const Sequence &sequence, int head) {
   ScoreTile t;
   t.b = $(number), t.h = head, t.off = $(off), t.sq = sequence.sq(), t.sk = sequence.sk();
-//|     indented(2, print_lines, has_score and program.fill(packed(), pr.bends) or {})
-//|     indented(2, print_lines, has_mask and program.mask_fill(packed()) or {})
+//|     indented(2, print_lines, has_score and program.fill(pr.packed(), pr.bends) or {})
+//|     indented(2, print_lines, has_mask and program.mask_fill(pr.packed()) or {})
 //|     if pr.far then
   t.below = $(program.has_far_below and "score_distance(p, t, score_far_below(p, t))" or "0.f");
   t.above = $(program.has_far_above and "score_distance(p, t, score_far_above(p, t))" or "0.f");
@@ -120,7 +118,7 @@ __device__ __forceinline__ ScoreTile score_tile(const Params &p, const Sequence 
 // Whether the program's mask lets a row's query see key + column. CUT: the key may be past the last.
 template <bool CUT>
 __device__ __forceinline__ bool score_sees(const Params &p, const ScoreTile &t, int head, int row, int key, int column) {
-//|       print_lines(program.mask(packed()))
+//|       print_lines(program.mask(pr.packed()))
 }
 //|     end
 //|     if pr.walks then
@@ -177,7 +175,7 @@ __device__ __forceinline__ int mask_solved(const Params &p, const ScoreTile &t, 
 // The score of the pair of a row's query and key + column, out of the product x, in units of $(pr.unit). CUT: the key may be past the last.
 template <bool CUT>
 __device__ __forceinline__ float score_pair(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x) {
-//|     print_lines(program.pair(packed()))
+//|     print_lines(program.pair(pr.packed()))
 }
 //|     if l.tanh_by_fma then
 //|       local of = by_fma[program.tanh_exact and "exact" or "chip"]
@@ -208,7 +206,7 @@ __device__ __forceinline__ TanhByFma tanh_by_fma(const Params &p) {
 template <bool CUT>
 __device__ __forceinline__ float score_pair_bend(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x,
                                                  float &bend) {
-//|       print_lines(program.bend(packed()))
+//|       print_lines(program.bend(pr.packed()))
 }
 // What dP - D is multiplied by in the place of P: 0 where P is, whatever the derivative is there.
 __device__ __forceinline__ float bent(float probability, float bend) { return probability != 0.f ? $(bent("probability", "bend")) : 0.f; }
@@ -218,16 +216,16 @@ __device__ __forceinline__ float bent(float probability, float bend) { return pr
 //|       ahead = ahead .. (", float a%d"):format(of.node)
 // Where key 0 of a row lies in array $(of.operand).
 __device__ __forceinline__ const $(of.wide and "float" or "unsigned short") *score_ahead$(of.node)(const Params &p, const ScoreTile &t, int head, int row) {
-//|       print_lines(program.ahead_row(packed(), n))
+//|       print_lines(program.ahead_row(pr.packed(), n))
 }
 //|       if l.staged and l.staged.boxed[n] then
 // The indices of key 0 of a row there.
 __device__ __forceinline__ void score_at$(of.node)(const Params &p, const ScoreTile &t, int row, int (&at)[$(of.rank)]) {
-//|         print_lines(program.ahead_at(packed(), n))
+//|         print_lines(program.ahead_at(pr.packed(), n))
 }
 //|       end
 //|     end
-//|     if l.tma and program.of_distance and not packed() then
+//|     if l.tma and program.of_distance and not pr.packed() then
 //|       ahead = ahead .. (", float a%d"):format(program.of_distance)
 // What depends on key - query alone.
 __device__ __forceinline__ float score_distance(const Params &p, const ScoreTile &t, int distance) {
@@ -252,435 +250,14 @@ __device__ __forceinline__ int score_far_above(const Params &p, const ScoreTile 
 template <bool CUT>
 __device__ __forceinline__ float score_pair_ahead(const Params &p, const ScoreTile &t, int head, int row, int key, int column,
                                                   float x$(ahead)) {
-//|       print_lines(program.pair_ahead(packed()))
+//|       print_lines(program.pair_ahead(pr.packed()))
 }
 //|     end
 //|     if not program.slopes then return end
 // Its exponent of 2, less `shift`, of a key that is none past the last.
 __device__ __forceinline__ float score_exponent(const Params &p, const ScoreTile &t, int head, int row, int key, int column, float x,
                                                 float shift) {
-//|     print_lines(program.exponent(packed()))
+//|     print_lines(program.exponent(pr.packed()))
 }
-//|   end
-//|
-//|   function pr.sink_functions()
-//|     if not has_sink then return end
-
-// ---- the sink: one more term of a row's sum ----
-// Its exponent of 2 beside sums relative to m: to r where the row is not far, else to m itself, as rows that are computed again have it. A
-// row that has seen no key is relative to 0.
-__device__ __forceinline__ float sink_exponent(float z, float m, float scale_log2, float scale) {
-//|     local log2e = "1.44269504088896341f"
-  const float far = fmaf(-m, scale, z) * $(log2e), near = $(pr.exponent("z", log2e, "shift_of(m, scale_log2)"));
-  return m == -infinity() ? z * $(log2e) : is_far(m, scale_log2) ? far : near;
-}
-// What it adds to l: of +inf NaN, as of a score. Where it outweighs all keys by far, 1 / l is small enough for an O of 0 in any type.
-__device__ __forceinline__ float sink_weight(float z, float m, float scale_log2, float scale) {
-  const float x = sink_exponent(z, m, scale_log2, scale);
-  return z == infinity() ? __int_as_float(0x7fffffff) : exp2_approx(x > 120.f ? 120.f : x);
-}
-// LSE, with the sink's term in l: that term alone where there is no other, or none that shows. NaN in l is that of a score.
-__device__ __forceinline__ float log_sum_exp(const RowState &row, float l, float scale, float z, float scale_log2) {
-  const float lse = log_sum_exp(row, l, scale);
-//|   local alone = l.relative and l.sums and "120.f" or "64.f"
-  return (l == l) & ((row.m == -infinity()) | (sink_exponent(z, row.m, scale_log2, scale) > $(alone))) ? z : lse;
-}
-//|   end
-//|
-//|   -- In a kernel, before the pairs of a tile: `scored`, which the hooks below read.
-//|   function pr.begin_score(head)
-//|     if not has_score and not has_mask then return end
-const ScoreTile scored = score_tile(p, sequence, (int)($(head)));
-//|   end
-//|   -- As a parameter of functions, and as an argument.
-//|   pr.scored_type, pr.scored = pr.of_pairs and ", const ScoreTile &scored" or "", pr.of_pairs and ", scored" or ""
-//|
-//|   -- The last of the heads of a tile whose first is `head`.
-//|   function pr.last_head(head) return packed() and head .. " + p.group - 1" or head end
-//|   -- A row's query and head.
-//|   function pr.own_row(row)
-//|     if packed() then
-const int own = $(row), query = query_of(p, own), head = scored.h + own - query * p.group;
-//|     else
-const int query = $(row), head = scored.h;
-//|     end
-//|   end
-//|
-//|   -- Whether a kernel that can reads arrays before the product is there: from global memory, or from shared memory.
-//|   pr.staged = has_score and l.staged
-//|   pr.produces_scores, pr.owns_rows = pr.staged and l.staged.produced, pr.staged and l.staged.owned
-//|   -- Maps of what is staged: as a kernel's parameters, as arguments of a function, and as its parameters.
-//|   local function box_words(word)
-//|     local text = ""
-//|     for _, tile in ipairs(pr.staged and l.staged.tiles or {}) do
-//|       if tile.boxed then text = text .. (", %smap%d"):format(word, tile.node) end
-//|     end
-//|     return text
-//|   end
-//|   function pr.box_maps() return box_words("const __grid_constant__ TensorMap ") end
-//|   function pr.box_arguments() return box_words("") end
-//|   function pr.box_types() return box_words("const TensorMap &") end
-//|   pr.reads_ahead = has_score and l.tma and not l.staged and (#program.arrays > 0 or program.of_distance and l.pack ~= 1)
-//|   -- Whether products become exponents at once, where no pair is hidden.
-//|   pr.slopes = has_score and program.slopes
-//|
-//|   -- Of a tile: products become scores, and those that the program's mask hides -inf. cut: whether keys past the last may be in it,
-//|   -- and pairs that the mask hides; "exponents": scores become those, less the shift of the layout's rows; "ahead": arrays were read,
-//|   -- two keys to a word of the layout. masked: where `cut` does not tell of the mask's pairs, what does. Kernels without a program do
-//|   -- not call it.
-//|   function pr.apply(layout, x, cut, masked)
-//|     local of, ahead = layouts[layout].score, ""
-//|     for _, lookup in ipairs(cut == "ahead" and program.arrays or {}) do
-//|       local word = ("ahead.v%d%s"):format(lookup.node, lookup.wide and of.at or of.word)
-//|       local half = lookup.bf16 and ", __uint_as_float(e == 0 ? %s << 16 : %s & 0xffff0000u)"
-//|         or ", score_half((unsigned short)(e == 0 ? %s : %s >> 16))"
-//|       ahead = ahead .. (lookup.wide and ", " .. word or half:format(word, word))
-//|     end
-//|     if cut == "ahead" and program.of_distance and not packed() then
-//|       ahead = ahead .. (", of_distance(ahead.v%d, %s)"):format(program.of_distance, of.distance)
-//|     end
-//|     loops(of.loops, true, function()
-//|       pr.own_row(of.row)
-//|       local arguments = ("p, scored, head, query, %s, %s, %s%s"):format(of.key, of.column, x, of.at)
-//|       local call = ("score_pair<%s>(%s)"):format(cut, arguments)
-//|       if cut == "exponents" then call = ("score_exponent(%s, %s)"):format(arguments, of.shift) end
-//|       if cut == "ahead" then call = ("score_pair_ahead<CUT>(%s%s)"):format(arguments, ahead) end
-//|       if has_score then
-$(x)$(of.at) = $(call);
-//|       end
-//|       if has_mask and not pr.ends and cut ~= "exponents" then
-//|         local hides = masked or cut == "ahead" and "CUT" or cut
-//|         local sees = ("score_sees<true>(p, scored, head, query, %s, %s)"):format(of.key, of.column)
-//|         pr.set(of, x, "-infinity()", hides .. " && !" .. sees)
-//|       end
-//|     end)
-//|   end
-//|   -- Where a lane reads 16 bytes of a tile of 16-bit elements, and of the m-th 32 bytes of its row.
-//|   function pr.tile_from(tile, stage, row, n)
-//|     if tile.columns then
-const u32 from$(n) = $(stage) + $(tile.at) + $(row) / 64 * $(tile.box) + (lane / 16 * 8 + lane % 8) * 128;
-const u32 turn$(n) = ($(row) % 64 / 8 + lane / 8 % 2 ^ lane % 8) * 16;
-//|     elseif tile.shifted then
-// Words of a thread's two rows, each from the one on in which its first key is; which halves of two words are two keys.
-const u32 from$(n) = $(stage) + $(tile.at) + ($(row) + lane / 4) * $(tile.pitch) + lane % 4 * 4;
-const u32 own$(n)[2] = {from$(n) + shift$(n)[0] / 2 * 4, from$(n) + $(8 * tile.pitch) + shift$(n)[1] / 2 * 4};
-const u32 halves$(n)[2] = {shift$(n)[0] % 2 == 0 ? 0x3210u : 0x5432u, shift$(n)[1] % 2 == 0 ? 0x3210u : 0x5432u};
-//|     elseif tile.swizzled then
-const u32 from$(n) = $(stage) + $(tile.at) + ($(row) + lane % 16) * $(tile.pitch), turn$(n) = lane / 16 * 16 ^ lane % 8 * 16;
-//|     else
-const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + lane %% 16) * %d + "):format(row, tile.pitch) or "")lane / 16 * 16;
-//|     end
-//|   end
-//|   function pr.tile_at(tile, n)
-//|     if not tile.swizzled then return ("from%s + m * 32"):format(n) end
-//|     if tile.columns then return ("from%s + m * 2048 + turn%s"):format(n, n) end
-//|     return ("from%s + m / 4 * %d + (m %% 4 * 32 ^ turn%s)"):format(n, tile.box, n)
-//|   end
-//|   -- v: a thread's words of the m-th 32 bytes of its rows.
-//|   function pr.tile_read(tile, n)
-//|     if not tile.shifted then
-ldmatrix_x4(v$(n), $(pr.tile_at(tile, n)));
-//|     else
-#pragma unroll
-for (int i = 0; i < 4; i++) {
-  const u32 word = own$(n)[i % 2] + m * 32 + i / 2 * 16;
-  v$(n)[i] = __byte_perm(load_shared(word), load_shared(word + 4), halves$(n)[i % 2]);
-}
-//|     end
-//|   end
-//|   -- Where a thread reads a line.
-//|   local function begin_line(line, stage, row)
-//|     local n = line.node
-// From the distance of the first key and the thread's second row on.
-const int place$(n) = BR - 1 - ($(row) + g + 8) + 2 * t;
-const u32 from$(n) = $(stage) + $(line.at) + (place$(n) & 1) * LINE + (place$(n) + (place$(n) & 1)) * 4;
-//|   end
-//|   -- Where a thread reads what scores of a block begin with, and what four of x are then.
-//|   function pr.begin_at(stage, row)
-//|     begin_line(l.staged.lines[1], stage, row)
-//|     local from = "from" .. l.staged.lines[1].node
-return {$(from)$(l.reads_twice and (", %s + 32 + (u32)(p.sk >> 31)"):format(from) or "")};
-//|   end
-//|   function pr.join_at(stage, row)
-//|     begin_line(l.staged.lines[1], stage, row)
-return from$(l.staged.lines[1].node);
-//|   end
-//|   function pr.begin_four(x, n, from)
-//|     local here = l.reads_twice and "here" or "above + 32"
-const float2 above = load_shared_float2($(from).above + $(n) * 32), here = load_shared_float2($(from).$(here) + $(n) * 32);
-$(x)[4 * $(n)] = here.x, $(x)[4 * $(n) + 1] = here.y, $(x)[4 * $(n) + 2] = above.x, $(x)[4 * $(n) + 3] = above.y;
-//|   end
-//|   -- The same of x, a tile in the layout wgmma, where arrays are in shared memory, the stage at `stage`. A warp's rows begin at `row`
-//|   -- of the tile.
-//|   -- beside: what all have in common is told there, where `far` says so.
-//|   function pr.apply_staged(x, stage, row, beside)
-//|     local of, arguments = layouts.wgmma.score, {}
-//|     if l.staged.far and beside then
-if (__float_as_int(far.x) != 0) {  // one number for all pairs
-  $(beside) = far.y * 1.44269504088896341f;
-  return true;
-}
-//|     elseif l.staged.far then
-const u32 far = $(stage) + $(l.staged.far.at);
-if (load_shared(far) != 0) {  // one number for all pairs
-  const float value = load_shared_float(far + 4);
-//|       indented(2, loops, of.loops, true, function()
-//|         pr.own_row(of.row)
-$(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.column), $(x)$(of.at), value);
-//|       end)
-  return;
-}
-//|     end
-//|     for _, tile in ipairs(l.staged.tiles) do
-//|       local n = tile.node
-//|       if tile.shifted then
-const u32 shift$(n)[2] = {row_shift$(n)(p, scored, row), row_shift$(n)(p, scored, row + 8)};
-//|       end
-//|       if tile.of.wide then
-const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + g) * %d + "):format(row, tile.pitch) or "")t * 8;
-//|         arguments[n] = ("h == 0 ? e == 0 ? v%d[i].x : v%d[i].y : e == 0 ? v%d[2 + i].x : v%d[2 + i].y"):format(n, n, n, n)
-//|       else
-//|         pr.tile_from(tile, stage, row, n)
-//|         local word = ("v%d[2 * i + h]"):format(n)
-//|         arguments[n] = tile.of.bf16 and ("__uint_as_float(e == 0 ? %s << 16 : %s & 0xffff0000u)"):format(word, word)
-//|           or ("score_half((unsigned short)(e == 0 ? %s : %s >> 16))"):format(word, word)
-//|       end
-//|     end
-//|     for _, line in ipairs(l.staged.lines) do
-//|       local n = line.node
-//|       begin_line(line, stage, row)
-float2 before$(n) = load_shared_float2(from$(n));
-//|       local element = ("e == 0 ? v%d[1 + i - h].x : v%d[1 + i - h].y"):format(n, n)
-//|       local unit = l.begins and "p.scale"
-//|       arguments[n] = unit and ("%s * (%s)"):format(unit, element) or element
-//|     end
-//|     local ahead = ""
-//|     for _, of in ipairs(program.arrays) do ahead = ahead .. ", " .. arguments[of.node] end
-//|     if program.of_distance then ahead = ahead .. ", " .. arguments[program.of_distance] end
-#pragma unroll
-for (int m = 0; m < NS / 8; m++) {
-//|     for _, tile in ipairs(l.staged.tiles) do
-//|       local n = tile.node
-//|       if tile.of.wide then
-//|         if tile.shifted then
-  float2 v$(n)[4];
-#pragma unroll
-  for (int i = 0; i < 4; i++) {
-    const u32 at = from$(n) + m * 64 + i % 2 * 32 + i / 2 * $(8 * tile.pitch) + shift$(n)[i / 2] * 4;
-    v$(n)[i] = {__uint_as_float(load_shared(at)), __uint_as_float(load_shared(at + 4))};
-  }
-//|         else
-  const float2 v$(n)[4] = {load_shared_float2(from$(n) + m * 64), load_shared_float2(from$(n) + m * 64 + 32),
-                       load_shared_float2(from$(n) + m * 64 + $(8 * tile.pitch)), load_shared_float2(from$(n) + m * 64 + $(8 * tile.pitch + 32))};
-//|         end
-//|       else
-  u32 v$(n)[4];
-//|         indented(2, pr.tile_read, tile, n)
-//|       end
-//|     end
-//|     for _, line in ipairs(l.staged.lines) do
-//|       local n = line.node
-  const float2 v$(n)[3] = {before$(n), load_shared_float2(from$(n) + m * 64 + 32), load_shared_float2(from$(n) + m * 64 + 64)};
-  before$(n) = v$(n)[2];
-//|     end
-//|     indented(2, loops, { "int i = 0; i < 2; i++", "int e = 0; e < 2; e++", "int h = 0; h < 2; h++" }, true, function()
-const int n = 2 * m + i;
-//|       pr.own_row(of.row)
-$(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.column), $(x)$(of.at)$(ahead));
-//|     end)
-}
-//|   end
-//|   -- The same of words that the thread has of the program's only array.
-//|   function pr.apply_held(x, held)
-//|     local of, array = layouts.wgmma.score, program.arrays[1]
-//|     local value = array.bf16 and "__uint_as_float(e == 0 ? %s << 16 : %s & 0xffff0000u)"
-//|       or "score_half((unsigned short)(e == 0 ? %s : %s >> 16))"
-//|     local word = held .. "[2 * n + h]"
-//|     loops(of.loops, true, function()
-//|       pr.own_row(of.row)
-$(x)$(of.at) = score_pair_ahead<CUT>(p, scored, head, query, $(of.key), $(of.column), $(x)$(of.at), $(value:format(word, word)));
-//|     end)
-//|   end
-//|   -- Statements of a kernel's own where something is computed of each pair.
-//|   function pr.scoring(...)
-//|     for _, statement in ipairs(pr.of_pairs and { ... } or {}) do
-$(statement)
-//|     end
-//|   end
-//|   -- A kernel's apply_score() with these arguments, by whether a block is whole: where it is, no key is past the last, and the program's
-//|   -- mask hides no pair. beside: arrays were read ahead.
-//|   function pr.scoring_by(whole, arguments, beside, name)
-//|     if not pr.of_pairs then return end
-//|     name = name or "apply_score"
-//|     if has_mask and not pr.ends or beside and program.cuts_beside or not beside and program.cuts then
-if ($(whole))
-  $(name)<false>($(arguments));
-else
-  $(name)<true>($(arguments));
-//|     else
-$(name)<false>($(arguments));
-//|     end
-//|   end
-//|   -- The same where arrays are read ahead.
-//|   function pr.reading(...) if pr.reads_ahead then pr.scoring(...) end end
-//|   -- Of one pair: an expression.
-//|   function pr.score_of(product, head, row, key)
-//|     if not has_score then return product end
-//|     return ("score_pair<true>(p, scored, %s, %s, %s, 0, %s)"):format(head, row, key, product)
-//|   end
-//|   -- Behind a condition on one pair that the mask of the launch leaves: what the program's mask adds. cut: whether it may hide pairs.
-//|   function pr.and_sees(head, row, key, cut)
-//|     local sees = ("score_sees<true>(p, scored, %s, %s, %s, 0)"):format(head, row, key)
-//|     return has_mask and " && " .. (cut and ("(!%s || %s)"):format(cut, sees) or sees) or ""
-//|   end
-//|   -- In a loop over keys that the mask of the launch leaves: on to the next where the program's mask hides the pair.
-//|   -- how: a function of the condition, of warps whose lanes have one pair.
-//|   function pr.pass_hidden(head, row, key, how)
-//|     if not has_mask then return end
-//|     local hidden = ("!score_sees<true>(p, scored, %s, %s, %s, 0)"):format(head, row, key)
-if ($(how and how .. "(" .. hidden .. ") != 0" or hidden)) continue;
-//|   end
-//|   -- Behind a condition on a row: that it has seen a key whose score is above -inf. Where a program's mask may have hidden all of them,
-//|   -- there is nothing to compute again.
-//|   function pr.and_seen(m) return has_mask and (" && %s != -infinity()"):format(m) or "" end
-//|
-//|   -- ---- of the backward pass ----
-//|
-//|   -- Of one pair: statements before score_of_pair() and bent() are asked for, of a kernel in which `scored` is.
-//|   function pr.begin_pair(product, head, row, key)
-//|     if not pr.bends then return end
-float bend;
-const float bent_score = score_pair_bend<true>(p, scored, $(head), $(row), $(key), 0, $(product), bend);
-//|   end
-//|   -- The score in its unit, pr.unit.
-//|   function pr.score_of_pair(product, head, row, key)
-//|     return pr.bends and "bent_score" or has_score and pr.score_of(product, head, row, key) or product
-//|   end
-//|   function pr.bent(probability) return pr.bends and ("bent(%s, bend)"):format(probability) or probability end
-//|
-//|   -- Where a thread comes from one head to the next.
-//|   function pr.begin_scores(head)
-//|     if not pr.of_pairs then return end
-ScoreTile scored = score_tile(p, sequence, (int)($(head)));
-//|   end
-//|   function pr.next_scores(condition, head)
-//|     if not pr.of_pairs then return end
-if ($(condition)) scored = score_tile(p, sequence, $(head or "scored.h + 1"));
-//|   end
-//|
-//|   -- Where exponents tell of query and key by their distance alone: the pair for which a thread computes least.
-//|   function pr.along(of) return pr.slopes and not pr.bends and not has_mask and program.along and of.along end
-//|
-//|   -- P of an element of x, relative to the LSE of the layout's rows; bend: where its derivative goes. cut: as of score_pair. masked:
-//|   -- whether the program's mask may hide pairs.
-//|   local function probability_of(of, x, bend, cut, masked)
-//|     local along = pr.along(of)
-//|     local place = ("p, scored, head, query, %s, %s"):format(of.key, along and along.column or of.column)
-//|     local arguments, score = ("%s, %s%s"):format(place, x, of.at), x .. of.at
-//|     if has_score then score = ("score_pair<%s>(%s)"):format(cut, arguments) end
-//|     if pr.bends then score = ("score_pair_bend<%s>(%s, %s)"):format(cut, arguments, bend) end
-//|     local probability = pr.probability(score, pr.unit_log2, of.lse)
-//|     if pr.slopes and not pr.bends then
-//|       probability = ("probability_exp2(score_exponent(%s, %s))"):format(arguments, of.lse)
-//|     end
-//|     return has_mask and ("%s && !score_sees<true>(%s) ? 0.f : %s"):format(masked, place, probability) or probability
-//|   end
-//|   -- Of a tile: products become P; derivatives go to `bends`.
-//|   function pr.probabilities(layout, x, bends, cut, masked)
-//|     local of = layouts[layout].score
-//|     local along = pr.along(of)
-//|     loops(of.loops, true, function()
-//|       pr.own_row(along and along.row or of.row)
-$(x)$(of.at) = $(probability_of(of, x, pr.bends and bends .. of.at, cut, masked));
-//|     end)
-//|   end
-//|   -- The same of a tile in the layout wgmma_keys that is whole, has no query past the last, and of which pr.line() is. Two of a thread's
-//|   -- keys are as far apart as eight queries are, so that a number is of two pairs.
-//|   function pr.probabilities_by_line(x)
-//|     local of, line = layouts.wgmma_keys.score, pr.line
-//|     local function probability(value)
-//|       local score = ("score_pair_ahead<false>(p, scored, scored.h, %s, %s, %s, %s%s, %s)"):format(of.row, of.key, of.column, x, of.at, value)
-//|       return pr.probability(score, pr.unit_log2, of.lse)
-//|     end
-const int apart = key + warp_key + g - (row + 2 * t);
-//|     if pr.far then
-//|       local below = program.has_far_below and "key + 63 - row <= score_far_below(p, scored)" or "false"
-//|       local above = program.has_far_above and "key - (row + BR - 1) >= score_far_above(p, scored)" or "false"
-const bool below = $(below), above = $(above);
-if (below || above) {  // one number for all pairs
-  const float far = below ? scored.below : scored.above;
-//|       indented(2, loops, of.loops, true, function()
-$(x)$(of.at) = $(probability("far"));
-//|       end)
-  return;
-}
-//|     end
-//|     local value = "score_distance(p, scored, apart - (%s))"
-//|     if line.array then
-const auto *const line = score_ahead$(line.node)(p, scored, scored.h, 0) + apart;
-//|       value = line.array.wide and "line[-(%s)]" or line.array.bf16 and "__uint_as_float((u32)line[-(%s)] << 16)" or "score_half(line[-(%s)])"
-//|     end
-float before[2] = {$(value:format("-8")), $(value:format("-7"))};
-//|     loops({ of.loops[1] }, true, function()
-const float here[2] = {$(value:format("8 * n")), $(value:format("8 * n + 1"))};
-//|       loops({ of.loops[2], of.loops[3] }, true, function()
-$(x)$(of.at) = $(probability("h == 0 ? here[e] : before[e]"));
-//|       end)
-before[0] = here[0], before[1] = here[1];
-//|     end)
-//|   end
-//|   -- Where it may be asked for, beside that.
-//|   function pr.line_lies()
-//|     local array = pr.line.array
-//|     return array and (" && p.score%d_stride[%d] == 1"):format(array.operand, array.rank - 1) or ""
-//|   end
-//|   -- Products become what dP - D is multiplied by, and P an operand of 16-bit elements.
-//|   function pr.bent_operand(layout, x, operand, cut, masked)
-//|     local of = layouts[layout].score
-//|     loops({ of.loops[1] }, true, function()
-float probability[4];
-//|       loops({ of.loops[2], of.loops[3] }, true, function()
-//|         pr.own_row(of.row)
-float bend;
-probability[2 * h + e] = $(probability_of(of, x, "bend", cut, masked));
-//|         if program.bend_is_finite and not has_mask then
-$(x)$(of.at) = $(bent("probability[2 * h + e]", "bend"));
-//|         elseif program.bend_is_finite then
-$(x)$(of.at) = $(masked) ? bent(probability[2 * h + e], bend) : $(bent("probability[2 * h + e]", "bend"));
-//|         else
-$(x)$(of.at) = bent(probability[2 * h + e], bend);
-//|         end
-//|       end)
-$(operand)[2 * n] = pack2(probability[0], probability[1]), $(operand)[2 * n + 1] = pack2(probability[2], probability[3]);
-//|     end)
-//|   end
-//|
-//|   -- After a row's sum is complete, over all of its keys: the sink joins l. A kernel that calls it names l by pr.sum_type.
-//|   function pr.add_sink(l, m, head, query, scale_log2, scale)
-//|     if not has_sink then return end
-const float z = sink_of(p, sequence, $(head), $(query));
-//|     pr.join_sink(l, m, "z", scale_log2, scale)
-//|   end
-//|   -- The same of one that is known.
-//|   function pr.join_sink(l, m, z, scale_log2, scale)
-//|     if not has_sink then return end
-$(l) += sink_weight($(z), $(m), $(scale_log2 or pr.unit_log2), $(scale or pr.unit));
-//|   end
-//|   -- LSE of a row whose l has the sink's term.
-//|   function pr.log_sum_exp(state, l, z, scale, scale_log2)
-//|     scale, scale_log2 = scale or pr.unit, scale_log2 or pr.unit_log2
-//|     if has_sink then return ("log_sum_exp(%s, %s, %s, %s, %s)"):format(state, l, scale, z, scale_log2) end
-//|     return ("log_sum_exp(%s, %s, %s)"):format(state, l, scale)
-//|   end
-//|   -- Whether a row's maximum is beyond fp32; downwards a sink is all that counts. Of a program's scores themselves, not of exponents of 2:
-//|   -- a mask that is added has the least number of fp32.
-//|   function pr.beyond(m)
-//|     local unit = has_score and pr.unit or pr.unit_log2
-//|     local finite = (has_sink and "!(%s * %s < infinity())" or "!(fabsf(%s * %s) < infinity())"):format(m, unit)
-//|     return finite .. pr.and_seen(m)
-//|   end
-//|   -- LSE of a row that sees no key.
-//|   function pr.keyless_lse(head, query)
-//|     return has_sink and ("sink_of(p, sequence, %s, %s)"):format(head, query) or "-infinity()"
 //|   end
 //| end

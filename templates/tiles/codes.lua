@@ -1,4 +1,5 @@
--- Codes of few bits as kernels have them: which element of a row lies where once a word is unpacked. codes(name, cc) has a format's numbers.
+-- Codes of few bits as kernels have them: which element of a row lies where once a word is unpacked. codes(name, cc) has a format's
+-- numbers.
 
 local of = {}
 

@@ -1,6 +1,6 @@
 //| needs "l.dealt l.k_format? l.lanes l.v_format? l.vec"
-//| -- quantize: rows of fp32 that teams of lanes hold by pieces of VEC columns become codes of few bits (docs/lowbits.md). A row's pieces are
-//| -- lane, lane + LANES, ... of its team. quantizer(f) prints what a format needs.
+//| -- quantize: rows of fp32 that teams of lanes hold by pieces of VEC columns become codes of few bits (docs/lowbits.md). A row's pieces
+//| -- are lane, lane + LANES, ... of its team. quantizer(f) prints what a format needs.
 constexpr int CODE_WORDS = $(math.max(1, l.vec // 4));  // of a piece's codes, a byte each
 
 // 1 / x rounded to nearest even, of an x from 2^-100 to 2^100: as __frcp_rn() makes it, without looking whether x is one.

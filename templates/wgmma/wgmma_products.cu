@@ -145,7 +145,8 @@ __device__ __forceinline__ void widen_$(side)(u32 to, u32 tile, int thread, int 
 //|       local all, warpgroup = c.bk * (n // f.block), 128
 //|       local turn = 0
 //|       while turn * warpgroup < all do
-//|         -- Blocks of a thread that are loaded before the first one is stored, which nothing is moved across: of one row, `apart` bytes apart.
+//|         -- Blocks of a thread that are loaded before the first one is stored, which nothing is moved across: of one row, `apart` bytes
+//|         -- apart.
 //|         local blocks, apart = (turn + 2) * warpgroup <= all and p.d + p.dv <= 256 and 2 or 1, warpgroup // c.bk * f.block_bytes
 //|         local whole = (turn + 1) * warpgroup <= all
   $(whole and "" or ("if (thread < %d) "):format(all - turn * warpgroup)){

@@ -1,6 +1,6 @@
 /* ragged: lengths and tables drawn by a seed. */
 #include "ragged.h"
-#include "gen/bucket.h"
+#include "gen/batch_kind.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include <math.h>

@@ -3,6 +3,7 @@
 #include "gen/error.h"
 #include "gen/operation.h"
 #include "gen/problem.h"
+#include "oracle_threads.h"
 #include "sim/sim.h"
 #include "verify/operands/number.h"
 #include <math.h>
@@ -10,12 +11,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#define THREADS_MOST 8
 #define HIDDEN 0x1p1000       /* in the place of a score */
 #define BEYOND 0x1.fffffep127 /* the largest number of fp32 */
-#define WORK_OF_A_THREAD 2e6  /* multiply-adds worth starting one for */
 
 typedef struct job {
     const fa_attention *a;
@@ -508,20 +506,8 @@ static void *work(void *user)
 static fa_status run(job *j)
 {
     const fa_attention *a = j->a;
-    pthread_t thread[THREADS_MOST];
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
     j->rows = (int64_t)a->b * a->hq * a->sq;
-    double most = (double)j->rows * a->sk * (a->d + a->dv) / WORK_OF_A_THREAD;
-    int n = (int)fmin(fmin((double)cores, THREADS_MOST), most), started = 0;
-    for (; started < n - 1; started++)
-        if (pthread_create(&thread[started], NULL, work, j))
-            break;
-    work(j);
-    for (int i = 0; i < started; i++)
-        pthread_join(thread[i], NULL);
-    if (sim_interrupted())
-        return fa_fail(FA_INTERRUPTED, "the oracle was interrupted");
-    return atomic_load(&j->oom) ? fa_fail(FA_NOMEM, "no memory for %d scores of the oracle", a->sk) : FA_OK;
+    return fa_oracle_threads(work, j, a, j->rows, &j->oom);
 }
 
 fa_status fa_oracle_exact(const fa_attention *a, double *o, double *lse)

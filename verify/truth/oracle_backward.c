@@ -3,16 +3,13 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "gen/score/derive.h"
+#include "oracle_threads.h"
 #include "sim/sim.h"
 #include "verify/operands/number.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
-
-#define THREADS_MOST 8
-#define WORK_OF_A_THREAD 2e6 /* multiply-adds worth starting one for */
 
 typedef struct job {
     const fa_backward *a;
@@ -362,21 +359,9 @@ static fa_status derive(job *j)
 static fa_status run_threads(job *j)
 {
     const fa_attention *a = &j->a->of;
-    pthread_t thread[THREADS_MOST];
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
     if (a->score)
         return fa_fail(FA_UNSUPPORTED, "the oracle has no gradients of scores that operands change");
-    double most = (double)a->b * a->hq * a->sq * a->sk * (a->d + a->dv) / WORK_OF_A_THREAD;
-    int n = (int)fmin(fmin((double)cores, THREADS_MOST), most), started = 0;
-    for (; started < n - 1; started++)
-        if (pthread_create(&thread[started], NULL, work, j))
-            break;
-    work(j);
-    for (int i = 0; i < started; i++)
-        pthread_join(thread[i], NULL);
-    if (sim_interrupted())
-        return fa_fail(FA_INTERRUPTED, "the oracle was interrupted");
-    return atomic_load(&j->oom) ? fa_fail(FA_NOMEM, "no memory for %d scores of the oracle", a->sk) : FA_OK;
+    return fa_oracle_threads(work, j, a, (int64_t)a->b * a->hq * a->sq, &j->oom);
 }
 
 static fa_status run(job *j)
