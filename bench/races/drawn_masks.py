@@ -8,7 +8,8 @@
 bf16, as many heads as are 2048 wide together. A drawn shape has 1k to 16k keys, 8k to 32k tokens, and documents, chunks, blocks, branches
 of a tree or a prefix of any size. Calls are CUDA graphs of 2 ms in random order, of what either side chooses, kernels before attention
 included. A row is the median over the rounds of the new time by the old one's of the same round; results of both are held against fp64. Of
-cells also the time over the bound of bench/masks.py.
+cells also the time over the bound of bench/masks.py. Behind it what the assembler told of a kernel that it made slow: products that run one
+after the other decide a race.
 """
 import argparse
 import math
@@ -120,12 +121,14 @@ def race(o, case, sides, fagen, order):
     """The row of a case: {side: seconds of rounds}, what is told of it, whether all is right."""
     from common import graphs
     import torch
-    made, right, config = {}, True, ""
+    made, right, config, slow = {}, True, "", ""
     for side, fa in sides.items():
         run, args, out = case.call(fa, fagen)
         torch.cuda.synchronize()
         right = right and masks.apart(case.name, case.values, *case.qkv, out) < scores.APART
-        config = next(line.split(None, 1)[1] for line in fa.explain(args).splitlines() if line.startswith("config"))
+        told = fagen.explained(fa.explain(args))
+        config = told["config"]
+        slow += f", {side}: {told['slow']}" if "slow" in told else ""
         made[side] = graphs.capture(run, lasts=2e-3)
     if o.cells:
         made["plain"] = graphs.capture(case.call(sides["new"], fagen, masked=False)[0], lasts=2e-3)
@@ -138,7 +141,7 @@ def race(o, case, sides, fagen, order):
         share = masks.share_of_tiles(case.name, case.values, case.h, case.s, *masks.tile_of(config))
         bound = seconds["plain"] * share / 0.90 + 8e-6
         text += f", plain {seconds['plain'] * 1e6:.1f}, over the bound {seconds['old'] / bound:.2f} {seconds['new'] / bound:.2f}"
-    print(text + ("" if right else "  WRONG"), flush=True)
+    print(text + slow + ("" if right else "  WRONG"), flush=True)
     return ratio, right
 
 
