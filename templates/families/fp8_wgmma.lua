@@ -52,6 +52,9 @@ local function key_box(c) return c.bc % 128 == 0 and 128 or c.bc % 64 == 0 and 6
 -- Keys whose P V is under way while P of the others is found: half of them, or what leaves registers for its sums.
 local function first_of(c) return round_up(c.bc // 2, 32) + (c.bc > 224 and 32 or 0) end
 
+-- Keys whose S is under way beside the P V of the block before: so few that their registers are there besides P and its sums.
+local function head_of(c) return c.overlap == 4 and 64 or 0 end
+
 -- Where what lies in shared memory, in bytes from its start.
 local function places(p, c)
   local turned = not p.has_v_columns and not wide(p)
@@ -70,7 +73,8 @@ local function places(p, c)
   local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + 5
   l.turned_barriers = barriers
   if l.transposes then barriers = barriers + 2 * c.stages_t end
-  l.first_keys = c.overlap == 3 and first_of(c)
+  l.first_keys = c.overlap >= 3 and first_of(c)
+  l.head_keys = c.overlap == 4 and head_of(c)
   -- A turn at the exponentials has conversions, too: of many columns, raced at d = 256.
   l.converts = c.schedule == 2 and c.exp == 0 and l.columns > 128 and (c.overlap == 0 or c.overlap == 2) and not wide(p)
   l.idle_barrier = (c.overlap == 1 or c.schedule == 2) and barriers
@@ -112,10 +116,11 @@ return masked {
     { "feeder", { 56, 40, 32, 24 }, "registers per thread that the producer warpgroup keeps" },
     { "schedule", { { 0, "plain" }, { 1, "pingpong" }, { 2, "exponents" } },
       "plain = warpgroups go on as they get there, pingpong = S of a block is issued in turns, exponents = they are taken in turns" },
-    { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" }, { 2, "sums_ahead" }, { 3, "split" } },
+    { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" }, { 2, "sums_ahead" }, { 3, "split" },
+      { 4, "scores_ahead" } },
       "a warpgroup's S of the next block is issued in_turn = when P V is over, side_by_side = beside the P V of this one; sums_ahead = " ..
       "in_turn, but a sum of P V is under way while the one before joins O; split = in_turn, but P V of a block's first keys is under " ..
-      "way while P of the others is found" },
+      "way while P of the others is found; scores_ahead = split, and S of the next block's first keys is issued before P V is over" },
     { "bc", { 128, 96, 64, 160, 192, 224, 256 }, "B_c: keys per iteration", step = 2 },
     { "sums", { 1, 2, 4 }, "P V of a block is so many sums, of so many parts of O's columns, one after the other" },
     { "box", { 128, 64, 32 }, "columns of a TMA box: rows of so many bytes, swizzled" },
@@ -188,7 +193,8 @@ return masked {
       local others = c.overlap == 2 and 20 or c.feeder < 32 and 16 or 26
       local need = columns_of(p) // 2 + others + program_cost(p).regs + (p.q_scale == 2 and 3 or 0)
         + (c.overlap == 1 and c.bc // 2 + sums + weights_of(p, c)
-          or c.overlap == 3 and math.max(c.bc // 2, sums + 4 + first_of(c) // 8 + (c.bc - first_of(c)) // 2)
+          or c.overlap >= 3 and math.max(c.bc // 2, sums + 4 + first_of(c) // 8 + (c.bc - first_of(c)) // 2,
+            sums + 4 + weights_of(p, c) + head_of(c) // 2)
           or math.max(c.bc // 2, sums + weights_of(p, c)))
       if need <= consumer then return true end
       return false, "O, S or what a block adds, and P with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
@@ -240,6 +246,9 @@ return masked {
     end, upto = "exp" },
     { "split", function(p, c)
       if c.overlap < 3 then return true end
+      if c.overlap == c.named.overlap.scores_ahead and (c.stages_t > 1 or c.schedule ~= c.named.schedule.plain) then
+        return false, "S is issued ahead in no turns, where V is transposed before"
+      end
       return c.sums == 1 and c.bc >= 128 and c.row_sums == 1, "P V in two halves of keys is one sum of many keys, with ones"
     end, upto = "row_sums" },
     { "turns", function(p, c)

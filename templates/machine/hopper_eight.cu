@@ -1,4 +1,4 @@
-//| needs "c.bc c.exp c.overlap c.schedule l.beside l.converts l.integer l.ones l.sum_columns l.weights l.wide"
+//| needs "c.bc c.exp c.overlap c.schedule l.beside l.head_keys l.converts l.integer l.ones l.sum_columns l.weights l.wide"
 // ---- products of numbers of 8 bits: both operands lie with the reduction along a row ----
 
 // What wgmma reads from shared memory: rows of BYTES bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup Level
@@ -124,6 +124,28 @@ __device__ __forceinline__ void wgmma_scores$(way[1])($(sum) (&s)[$(NS)], u64 q,
       : $(operands(NS, '"' .. way[3] .. register .. '"(s[#])'))
       : "l"(q), "l"(k));
 }
+//| end
+//| if l.head_keys then
+//| for _, part in ipairs({ { "head", 0, l.head_keys }, { "rest", l.head_keys, c.bc - l.head_keys } }) do
+//|   local from, n = part[2] // 2, part[3] // 2
+// The same of $(part[3]) keys from the $(part[2])th on.
+//|   for _, way in ipairs({ { "_first", "ne", "=" }, { "", "eq", "+" } }) do
+__device__ __forceinline__ void wgmma_$(part[1])$(way[1])(float (&s)[$(NS)], u64 q, u64 k) {
+  asm volatile("{\n.reg .pred more;\nsetp.$(way[2]).b32 more, 0, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n$(part[3])$(shape) {$(registers(n))}, "
+      "%$(n), %$(n + 1), more$(tail);\n}"
+      : $(operands(n, '"' .. way[3] .. 'f"(s[' .. from .. ' + #])'))
+      : "l"(q), "l"(k));
+}
+//|   end
+// Until at most N groups are under way.
+template <int N>
+__device__ __forceinline__ void wgmma_wait_$(part[1])(float (&s)[$(NS)]) {
+  asm volatile("wgmma.wait_group.sync.aligned %$(n);"
+      : $(operands(n, '"+f"(s[' .. from .. ' + #])'))
+      : "n"(N) : "memory");
+}
+//| end
 //| end
 //| -- _next: an operand that is read and written stays in the registers in which the sum before was, which O has taken up: the compiler
 //| -- would give it others, and spill.

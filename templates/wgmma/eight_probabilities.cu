@@ -1,4 +1,4 @@
-//| needs "c.exp c.schedule l.first_keys l.ones l.raised l.row_scaled l.turned l.wide"
+//| needs "c.exp c.schedule l.first_keys l.head_keys l.ones l.raised l.row_scaled l.turned l.wide"
 //| -- eight_probabilities: P of a block's scores, and P as the first operand of the second product.
 //| local np = l.wide and "NS / 2" or "NS / 4" -- registers of P
 //| local exps, fma = c.schedule == 2, c.exp > 0 -- exponentials in turns; some of them without the special-function unit
@@ -6,6 +6,8 @@
 //| if l.first_keys then
 //|   range, of_first, of_last, pairs_first, pairs_last = "template <int FROM, int TO>\n", "FROM / 8", "TO / 8", "FROM / 4", "TO / 4"
 //| end
+//| local top_first, top_last = "0", "NS / 4"
+//| if l.head_keys then top_first, top_last = "FROM / 8", "TO / 8" end
 //| local larger, quad_max = fma and "max_or_nan" or "fmaxf", fma and "quad_max_or_nan" or "quad_max"
 //| local units, of_row = "float scale_log2", "" -- what makes exponents of products: of all rows, or of each
 //| if l.row_scaled then units, of_row = "const float (&scale_log2)[2]", "[h]" end
@@ -13,27 +15,42 @@
 // ---- P ----
 // P is 2^$(l.raised) times as large, so that e4m3 holds of a row's largest 2^-$(l.raised + 9) and more; so are l and O until the end.
 constexpr float RAISED = $(l.raised);
+//| if l.head_keys then
+// The larger of `top` and of the scores of the keys [FROM, TO).
+template <int FROM, int TO>
+__device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&top)[2]) {
+//| else
 // S of a block: the rows' maxima, and what O and l are multiplied by.
 __device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], $(units)) {
   float top[2] = {state[0].m, state[1].m};
+//| end
   if (__any_sync(~0u, (__float_as_int(top[0]) | __float_as_int(top[1])) < 0)) {
 #pragma unroll
     for (int h = 0; h < 2; h++)
 #pragma unroll
-      for (int n = 0; n < NS / 4; n++) top[h] = $(larger)(top[h], $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+      for (int n = $(top_first); n < $(top_last); n++) top[h] = $(larger)(top[h], $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
   } else {
     // From a maximum of 0 or more on the larger of two numbers is that of their bits, and one instruction compares three.
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       int most = __float_as_int(top[h]);
 #pragma unroll
-      for (int n = 0; n < NS / 4; n++) most = max(max(most, __float_as_int(s[4 * n + 2 * h])), __float_as_int(s[4 * n + 2 * h + 1]));
+      for (int n = $(top_first); n < $(top_last); n++) most = max(max(most, __float_as_int(s[4 * n + 2 * h])), __float_as_int(s[4 * n + 2 * h + 1]));
       top[h] = __int_as_float(most);
     }
   }
+//| if l.head_keys then
+}
+// What O and l are multiplied by, when the rows' maxima are these of all of a quad.
+__device__ __forceinline__ void raise_rows(RowState (&state)[2], const float (&top)[2], float (&keep)[2], $(units)) {
+//| end
 #pragma unroll
   for (int h = 0; h < 2; h++) keep[h] = raise(state[h], $(quad_max)(top[h]), scale_log2$(of_row));
 }
+//| if l.head_keys then
+// The compiler moves nothing that depends on these up across this.
+__device__ __forceinline__ void hold(float (&x)[2]) { asm volatile("" : "+f"(x[0]), "+f"(x[1])::"memory"); }
+//| end
 //| if fma then
 // 2^x without the special-function unit, for e4m3: x + 15 as a number of fixed point, 5 bits before the point and 10 behind it, has the
 // bits of 2^n (1 + f) in fp16, where n + f = x. Times a quadric of 1 + f, which is 2^f / (1 + f) to 0.0035, that is 2^x; e4m3 rounds to
