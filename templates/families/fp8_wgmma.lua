@@ -38,8 +38,6 @@ local function widest_box(p)
   return 32
 end
 
-local function sum_of(p, c) return columns_of(p) // c.sums end
-
 -- Columns of a box of V in 16 bits: a sum begins with a box.
 local function value_box(p, c) return c.sums == 1 and 64 or gcd(sum_of(p, c), 64) end
 
@@ -49,11 +47,18 @@ local function weights_of(p, c) return c.bc // (wide(p) and 4 or 8) end
 -- The keys of a box of V transposed: rows of so many bytes.
 local function key_box(c) return c.bc % 128 == 0 and 128 or c.bc % 64 == 0 and 64 or 32 end
 
--- Keys whose P V is under way while P of the others is found: half of them, or what leaves registers for its sums.
-local function first_of(c) return round_up(c.bc // 2, 32) + (c.bc > 224 and 32 or 0) end
+local function sum_of(p, c) return columns_of(p) // c.sums end
 
--- Keys whose S is under way beside the P V of the block before: so few that their registers are there besides P and its sums.
-local function head_of(c) return c.overlap == 4 and 64 or 0 end
+-- Whether S of the next block's first keys is issued before P V of this one is over.
+local function is_ahead(c) return c.overlap == 4 end
+
+-- Keys whose P V is under way while P of the others is found: half of them, or what leaves registers for its sums. Behind it S of the next
+-- block's first keys, whose registers the sums must not take: they take those of the keys from there on, as many as they are.
+local function first_of(p, c)
+  if is_ahead(c) then return round_up(sum_of(p, c) + 48, 32) end
+  return round_up(c.bc // 2, 32) + (c.bc > 224 and 32 or 0)
+end
+local function head_of(p, c) return is_ahead(c) and first_of(p, c) - sum_of(p, c) - 8 or 0 end
 
 -- Where what lies in shared memory, in bytes from its start.
 local function places(p, c)
@@ -73,8 +78,8 @@ local function places(p, c)
   local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + 5
   l.turned_barriers = barriers
   if l.transposes then barriers = barriers + 2 * c.stages_t end
-  l.first_keys = c.overlap >= 3 and first_of(c)
-  l.head_keys = c.overlap == 4 and head_of(c)
+  l.first_keys = c.overlap >= c.named.overlap.split and first_of(p, c)
+  l.head_keys = is_ahead(c) and head_of(p, c)
   -- A turn at the exponentials has conversions, too: of many columns, raced at d = 256.
   l.converts = c.schedule == 2 and c.exp == 0 and l.columns > 128 and (c.overlap == 0 or c.overlap == 2) and not wide(p)
   l.idle_barrier = (c.overlap == 1 or c.schedule == 2) and barriers
@@ -193,8 +198,7 @@ return masked {
       local others = c.overlap == 2 and 20 or c.feeder < 32 and 16 or 26
       local need = columns_of(p) // 2 + others + program_cost(p).regs + (p.q_scale == 2 and 3 or 0)
         + (c.overlap == 1 and c.bc // 2 + sums + weights_of(p, c)
-          or c.overlap >= 3 and math.max(c.bc // 2, sums + 4 + first_of(c) // 8 + (c.bc - first_of(c)) // 2,
-            sums + 4 + weights_of(p, c) + head_of(c) // 2)
+          or c.overlap >= 3 and math.max(c.bc // 2, sums + 4 + first_of(p, c) // 8 + (c.bc - first_of(p, c) + head_of(p, c)) // 2)
           or math.max(c.bc // 2, sums + weights_of(p, c)))
       if need <= consumer then return true end
       return false, "O, S or what a block adds, and P with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
@@ -246,9 +250,10 @@ return masked {
     end, upto = "exp" },
     { "split", function(p, c)
       if c.overlap < 3 then return true end
-      if c.overlap == c.named.overlap.scores_ahead and (c.stages_t > 1 or c.schedule ~= c.named.schedule.plain) then
-        return false, "S is issued ahead in no turns, where V is transposed before"
+      if is_ahead(c) and (c.schedule ~= c.named.schedule.plain or p.has_v_columns or c.stages_t > 1) then
+        return false, "S ahead is for warpgroups without turns, and V transposed before"
       end
+      if is_ahead(c) and first_of(p, c) > c.bc - 32 then return false, "sums take the registers of " .. first_of(p, c) .. " keys" end
       return c.sums == 1 and c.bc >= 128 and c.row_sums == 1, "P V in two halves of keys is one sum of many keys, with ones"
     end, upto = "row_sums" },
     { "turns", function(p, c)

@@ -1,4 +1,4 @@
-//| needs "c.bc c.exp c.overlap c.schedule l.beside l.head_keys l.converts l.integer l.ones l.sum_columns l.weights l.wide"
+//| needs "c.bc c.exp c.overlap c.schedule l.beside l.converts l.head_keys l.integer l.ones l.sum_columns l.weights l.wide"
 // ---- products of numbers of 8 bits: both operands lie with the reduction along a row ----
 
 // What wgmma reads from shared memory: rows of BYTES bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup Level
@@ -115,37 +115,29 @@ __device__ __forceinline__ void hold_scores(float (&s)[$(NS)], u32 over) {
                "}" : $(operands(NS, '"+f"(s[#])')) : "r"(over) : "memory");
 }
 //| end
-//| for _, way in ipairs({ { "_first", "ne", "=" }, { "", "eq", "+" } }) do
-// $(way[1] == "" and "s += Q K^T" or "s = Q K^T") for 32 columns of Q and K, $(c.bc) keys; both from shared memory.
-__device__ __forceinline__ void wgmma_scores$(way[1])($(sum) (&s)[$(NS)], u64 q, u64 k) {
-  asm volatile("{\n.reg .pred more;\nsetp.$(way[2]).b32 more, 0, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n$(c.bc)$(shape) {$(registers(NS))}, "
-      "%$(NS), %$(NS + 1), more$(tail);\n}"
-      : $(operands(NS, '"' .. way[3] .. register .. '"(s[#])'))
-      : "l"(q), "l"(k));
-}
-//| end
-//| if l.head_keys then
-//| for _, part in ipairs({ { "head", 0, l.head_keys }, { "rest", l.head_keys, c.bc - l.head_keys } }) do
-//|   local from, n = part[2] // 2, part[3] // 2
-// The same of $(part[3]) keys from the $(part[2])th on.
+//| -- What a product of Q and K is of: all keys of a block, or its first ones and the others.
+//| local parts = l.head_keys and { { "head", 0, l.head_keys }, { "rest", l.head_keys, c.bc - l.head_keys } } or { { "scores", 0, c.bc } }
+//| for _, part in ipairs(parts) do
+//|   local n, name = part[3] // 2, part[2] > 0 and ("s[%d + #]"):format(part[2] // 2) or "s[#]"
 //|   for _, way in ipairs({ { "_first", "ne", "=" }, { "", "eq", "+" } }) do
-__device__ __forceinline__ void wgmma_$(part[1])$(way[1])(float (&s)[$(NS)], u64 q, u64 k) {
+// $(way[1] == "" and "s += Q K^T" or "s = Q K^T") for 32 columns of Q and K, $(part[3]) keys$(part[2] > 0 and " from the " .. part[2] .. "th on" or ""); both from shared memory.
+__device__ __forceinline__ void wgmma_$(part[1])$(way[1])($(sum) (&s)[$(NS)], u64 q, u64 k) {
   asm volatile("{\n.reg .pred more;\nsetp.$(way[2]).b32 more, 0, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n$(part[3])$(shape) {$(registers(n))}, "
       "%$(n), %$(n + 1), more$(tail);\n}"
-      : $(operands(n, '"' .. way[3] .. 'f"(s[' .. from .. ' + #])'))
+      : $(operands(n, '"' .. way[3] .. register .. '"(' .. name .. ')'))
       : "l"(q), "l"(k));
 }
 //|   end
-// Until at most N groups are under way.
+//|   if l.head_keys then
+// wgmma_wait() for the scores of these keys.
 template <int N>
 __device__ __forceinline__ void wgmma_wait_$(part[1])(float (&s)[$(NS)]) {
   asm volatile("wgmma.wait_group.sync.aligned %$(n);"
-      : $(operands(n, '"+f"(s[' .. from .. ' + #])'))
+      : $(operands(n, '"+f"(' .. name .. ')'))
       : "n"(N) : "memory");
 }
-//| end
+//|   end
 //| end
 //| -- _next: an operand that is read and written stays in the registers in which the sum before was, which O has taken up: the compiler
 //| -- would give it others, and spill.

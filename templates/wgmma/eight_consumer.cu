@@ -1,5 +1,5 @@
-//| needs "c.exp c.overlap c.schedule l.before l.beside l.converts l.first_keys l.head_keys l.integer l.key_scales l.ones l.parts l.raised l.row_scaled"
-//| needs "l.scaled l.transposes l.wide"
+//| needs "c.exp c.overlap c.schedule l.before l.beside l.converts l.first_keys l.head_keys l.integer l.key_scales l.ones l.parts l.raised"
+//| needs "l.row_scaled l.scaled l.transposes l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
 //| if l.transposes then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
@@ -21,33 +21,18 @@ struct Choice {
 
 //| end
 // ---- the products of a warpgroup ----
-//| if l.head_keys then
-// Issues S = Q K^T of a block's first keys, or of the others.
-template <bool HEAD>
-__device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k) {
-  const u64 a = descriptor<ROW>(q), b = descriptor<ROW>(HEAD ? k : k + HEAD_KEYS * ROW);
+//| for _, part in ipairs(l.head_keys and { { "head", " of a block's first keys" }, { "rest", " of the others", " + HEAD_KEYS * ROW" } } or { { "scores", "" } }) do
+// Issues S = Q K^T$(part[2]).
+__device__ __forceinline__ void issue_$(part[1])($(sum) (&s)[NS], u32 q, u32 k) {
+  const u64 a = descriptor<ROW>(q), b = descriptor<ROW>(k$(part[3] or ""));
 #pragma unroll
   for (int i = 0; i < (D + 31) / 32; i++) {
     const int box = i * 32 / BOX, in_box = i * 32 % BOX;
     const u64 qa = a + (box * 64 * ROW + in_box) / 16, kb = b + (box * BC * ROW + in_box) / 16;
     if (i == 0)
-      HEAD ? wgmma_head_first(s, qa, kb) : wgmma_rest_first(s, qa, kb);
+      wgmma_$(part[1])_first(s, qa, kb);
     else
-      HEAD ? wgmma_head(s, qa, kb) : wgmma_rest(s, qa, kb);
-  }
-}
-//| else
-// Issues S = Q K^T.
-__device__ __forceinline__ void issue_scores($(sum) (&s)[NS], u32 q, u32 k) {
-  const u64 a = descriptor<ROW>(q), b = descriptor<ROW>(k);
-#pragma unroll
-  for (int i = 0; i < (D + 31) / 32; i++) {
-    const int box = i * 32 / BOX, in_box = i * 32 % BOX;
-    const u64 qa = a + (box * 64 * ROW + in_box) / 16, kb = b + (box * BC * ROW + in_box) / 16;
-    if (i == 0)
-      wgmma_scores_first(s, qa, kb);
-    else
-      wgmma_scores(s, qa, kb);
+      wgmma_$(part[1])(s, qa, kb);
   }
 }
 //| end
@@ -234,7 +219,6 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
         wgmma_commit();
       };
-//| end
 //| if ahead then
       // What the P at hand brings to O: one sum is under way while the one before joins it.
       auto add_values = [&](u32 (&a)[$(np)], const float (&keep)[2]) {
@@ -283,7 +267,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         release($(v_empty));
         v.next();
       };
-//| elseif not l.head_keys then
+//| else
       // What the P at hand brings to O. begun: the first sum is under way.
       auto add_values = [&](u32 (&a)[$(np)], const float (&keep)[2], float (&sums)[$(nt)], bool begun) {
 #pragma unroll
@@ -305,7 +289,6 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         v.next();
       };
 //| end
-//| if not l.head_keys then
       // The scores of S, and what O is multiplied by; the last has read Q.
       auto weigh = [&](float (&s)[NS], int block, float (&keep)[2]) {
         release(k_empty(smem, k.at));
@@ -324,22 +307,6 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       };
 //| end
 //| if l.head_keys then
-      // P, and P V of the first keys under way while that of the others is found. No wait, which is a branch, parts the exponentials.
-      auto weights_and_sums = [&](float (&s)[NS], u32 (&a)[$(np)], float (&sums)[$(nt)], bool adds) {
-        float shift[2] = {shift_of(state[0].m, $(unit)) - RAISED, shift_of(state[1].m, $(unit)) - RAISED};
-        float sum[2] = {0.f, 0.f};
-        exponentials<0, FIRST>(s, shift, $(unit)$(fma and ", sum, adds" or ""));
-        to_operand<0, FIRST>(a, s, state$(fma and ", one" or l.ones and ", adds" or ""));
-        wgmma_fence(a);
-        issue_sums<0, FIRST>(sums, a, $(values));
-        wgmma_commit();
-        exponentials<FIRST, BC>(s, shift, $(unit)$(fma and ", sum, adds" or ""));
-        to_operand<FIRST, BC>(a, s, state$(fma and ", one" or l.ones and ", adds" or ""));
-        wgmma_fence(a);
-        issue_sums<FIRST, BC>(sums, a, $(values));
-        wgmma_commit();
-        if (adds) state[0].l += sum[0], state[1].l += sum[1];
-      };
 //| elseif l.first_keys then
       // P of the first keys, whose P V is under way while that of the others is found.
       auto weights_and_sums = [&](float (&s)[NS], u32 (&a)[$(np)], float (&sums)[$(nt)], bool adds) {
@@ -398,46 +365,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       constexpr bool adds = decltype(of_lse)::value;
 //|   end
 //|   if l.head_keys then
-      if (block < last) return;
-      float s[NS];
-      mbarrier_wait(k_full(smem, k.at), k.parity);
-      wgmma_fence();
-      issue_scores<true>(s, q_tile, smem + SMEM_K + k.at * K_TILE);
-      wgmma_commit();
-#pragma unroll 1
-      for (; block >= last; block--) {
-        // S of the first keys is under way.
-        wgmma_fence();
-        issue_scores<false>(s, q_tile, smem + SMEM_K + k.at * K_TILE);
-        wgmma_commit();
-        const bool whole = $(pr.is_whole("keys")), more = block > last;
-        float keep[2], top[2] = {state[0].m, state[1].m};
-        wgmma_wait_head<1>(s);
-        if (whole) raise_tops<0, HEAD_KEYS>(s, top);
-        wgmma_wait_rest<0>(s);
-        release(k_empty(smem, k.at));
-        k.next();
-        if (!more) release(q_empty(smem, q.at, wg));
-        if (!whole) {
-          apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
-          raise_tops<0, HEAD_KEYS>(s, top);
-        }
-        raise_tops<HEAD_KEYS, BC>(s, top);
-        mbarrier_wait($(v_full), v.parity);
-        if (more) mbarrier_wait(k_full(smem, k.at), k.parity);
-        raise_rows(state, top, keep, $(unit));
-        u32 a[$(np)];  // P
-        float sums[$(nt)];
-        weights_and_sums(s, a, sums, adds);
-        wgmma_fence();
-        if (more) issue_scores<true>(s, q_tile, smem + SMEM_K + k.at * K_TILE);
-        wgmma_commit();
-        wgmma_wait<1>(sums);
-        add_sums(o, sums, keep, 0);
-        add_weights(weights, sums, keep);
-        release($(v_empty));
-        v.next();
-      }
+//|     include "wgmma/eight_ahead.cu"
 //|   else
 #pragma unroll 1
       for (; block >= last; block--) {

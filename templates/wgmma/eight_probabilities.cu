@@ -6,7 +6,7 @@
 //| if l.first_keys then
 //|   range, of_first, of_last, pairs_first, pairs_last = "template <int FROM, int TO>\n", "FROM / 8", "TO / 8", "FROM / 4", "TO / 4"
 //| end
-//| local top_first, top_last = "0", "NS / 4"
+//| local top_first, top_last = "0", "NS / 4" -- of what keys maxima are found at a time
 //| if l.head_keys then top_first, top_last = "FROM / 8", "TO / 8" end
 //| local larger, quad_max = fma and "max_or_nan" or "fmaxf", fma and "quad_max_or_nan" or "quad_max"
 //| local units, of_row = "float scale_log2", "" -- what makes exponents of products: of all rows, or of each
@@ -16,7 +16,7 @@
 // P is 2^$(l.raised) times as large, so that e4m3 holds of a row's largest 2^-$(l.raised + 9) and more; so are l and O until the end.
 constexpr float RAISED = $(l.raised);
 //| if l.head_keys then
-// The larger of `top` and of the scores of the keys [FROM, TO).
+// Maxima of this thread's scores of the keys [FROM, TO) and of `top`.
 template <int FROM, int TO>
 __device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&top)[2]) {
 //| else
@@ -41,16 +41,12 @@ __device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2
   }
 //| if l.head_keys then
 }
-// What O and l are multiplied by, when the rows' maxima are these of all of a quad.
+// The rows' maxima from those of its threads, and what O and l are multiplied by.
 __device__ __forceinline__ void raise_rows(RowState (&state)[2], const float (&top)[2], float (&keep)[2], $(units)) {
 //| end
 #pragma unroll
   for (int h = 0; h < 2; h++) keep[h] = raise(state[h], $(quad_max)(top[h]), scale_log2$(of_row));
 }
-//| if l.head_keys then
-// The compiler moves nothing that depends on these up across this.
-__device__ __forceinline__ void hold(float (&x)[2]) { asm volatile("" : "+f"(x[0]), "+f"(x[1])::"memory"); }
-//| end
 //| if fma then
 // 2^x without the special-function unit, for e4m3: x + 15 as a number of fixed point, 5 bits before the point and 10 behind it, has the
 // bits of 2^n (1 + f) in fp16, where n + f = x. Times a quadric of 1 + f, which is 2^f / (1 + f) to 0.0035, that is 2^x; e4m3 rounds to
