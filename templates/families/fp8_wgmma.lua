@@ -38,6 +38,8 @@ local function widest_box(p)
   return 32
 end
 
+local function sum_of(p, c) return columns_of(p) // c.sums end
+
 -- Columns of a box of V in 16 bits: a sum begins with a box.
 local function value_box(p, c) return c.sums == 1 and 64 or gcd(sum_of(p, c), 64) end
 
@@ -46,8 +48,6 @@ local function weights_of(p, c) return c.bc // (wide(p) and 4 or 8) end
 
 -- The keys of a box of V transposed: rows of so many bytes.
 local function key_box(c) return c.bc % 128 == 0 and 128 or c.bc % 64 == 0 and 64 or 32 end
-
-local function sum_of(p, c) return columns_of(p) // c.sums end
 
 -- Whether S of the next block's first keys is issued before P V of this one is over.
 local function is_ahead(c) return c.overlap == 4 end
