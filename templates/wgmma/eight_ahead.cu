@@ -1,4 +1,4 @@
-//| needs "c.exp l.ones l.head_keys"
+//| needs "c.exp l.scaled"
 //| -- eight_ahead: a warpgroup's walk over blocks of keys where S of the next block is begun before P V of this one is over.
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local unit = l.scaled and "unit_log2" or pr.unit_log2
