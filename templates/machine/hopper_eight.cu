@@ -78,6 +78,15 @@ __device__ __forceinline__ void wgmma_fence(u32 (&a)[$(NP)]) {
       :
       : "memory");
 }
+//| if l.head_keys then
+// The same of P of the keys [FROM, TO).
+template <int FROM, int TO>
+__device__ __forceinline__ void wgmma_fence_of(u32 (&a)[$(NP)]) {
+#pragma unroll
+  for (int i = FROM / 8; i < TO / 8; i++) asm volatile("" : "+r"(a[i]));
+  wgmma_fence();
+}
+//| end
 //| local ones = l.ones and 4 or 0 -- registers of the sums of P
 //| wait_sizes, wait_operands = { NS, NT + ones }, operands
 //| include "machine/wgmma_wait.cu"
@@ -119,8 +128,9 @@ __device__ __forceinline__ void hold_scores(float (&s)[$(NS)], u32 over) {
 //| local parts = l.head_keys and { { "head", 0, l.head_keys }, { "rest", l.head_keys, c.bc - l.head_keys } } or { { "scores", 0, c.bc } }
 //| for _, part in ipairs(parts) do
 //|   local n, name = part[3] // 2, part[2] > 0 and ("s[%d + #]"):format(part[2] // 2) or "s[#]"
+//|   local later = part[2] > 0 and (" from the %dth on"):format(part[2]) or ""
 //|   for _, way in ipairs({ { "_first", "ne", "=" }, { "", "eq", "+" } }) do
-// $(way[1] == "" and "s += Q K^T" or "s = Q K^T") for 32 columns of Q and K, $(part[3]) keys$(part[2] > 0 and " from the " .. part[2] .. "th on" or ""); both from shared memory.
+// $(way[1] == "" and "s += Q K^T" or "s = Q K^T") for 32 columns of Q and K, $(part[3]) keys$(later); both from shared memory.
 __device__ __forceinline__ void wgmma_$(part[1])$(way[1])($(sum) (&s)[$(NS)], u64 q, u64 k) {
   asm volatile("{\n.reg .pred more;\nsetp.$(way[2]).b32 more, 0, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n$(part[3])$(shape) {$(registers(n))}, "

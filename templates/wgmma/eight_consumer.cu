@@ -21,7 +21,9 @@ struct Choice {
 
 //| end
 // ---- the products of a warpgroup ----
-//| for _, part in ipairs(l.head_keys and { { "head", " of a block's first keys" }, { "rest", " of the others", " + HEAD_KEYS * ROW" } } or { { "scores", "" } }) do
+//| local products = { { "scores", "" } }
+//| if l.head_keys then products = { { "head", " of a block's first keys" }, { "rest", " of the others", " + HEAD_KEYS * ROW" } } end
+//| for _, part in ipairs(products) do
 // Issues S = Q K^T$(part[2]).
 __device__ __forceinline__ void issue_$(part[1])($(sum) (&s)[NS], u32 q, u32 k) {
   const u64 a = descriptor<ROW>(q), b = descriptor<ROW>(k$(part[3] or ""));
@@ -365,7 +367,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       constexpr bool adds = decltype(of_lse)::value;
 //|   end
 //|   if l.head_keys then
-//|     include "wgmma/eight_ahead.cu"
+//|     include "wgmma/eight_steps.cu"
 //|   else
 #pragma unroll 1
       for (; block >= last; block--) {

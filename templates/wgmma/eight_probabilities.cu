@@ -15,16 +15,22 @@
 // ---- P ----
 // P is 2^$(l.raised) times as large, so that e4m3 holds of a row's largest 2^-$(l.raised + 9) and more; so are l and O until the end.
 constexpr float RAISED = $(l.raised);
+//| local are_below = "__any_sync(~0u, (__float_as_int(top[0]) | __float_as_int(top[1])) < 0)"
 //| if l.head_keys then
-// Maxima of this thread's scores of the keys [FROM, TO) and of `top`.
+// Whether a row of the warp has a maximum below 0.
+__device__ __forceinline__ bool are_below(const float (&top)[2]) {
+  return $(are_below);
+}
+// Maxima of this thread's scores of the keys [FROM, TO) and of `top`; below: of what it was at first.
 template <int FROM, int TO>
-__device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&top)[2]) {
+__device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&top)[2], bool below) {
+  if (below) {
 //| else
 // S of a block: the rows' maxima, and what O and l are multiplied by.
 __device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], $(units)) {
   float top[2] = {state[0].m, state[1].m};
+  if ($(are_below)) {
 //| end
-  if (__any_sync(~0u, (__float_as_int(top[0]) | __float_as_int(top[1])) < 0)) {
 #pragma unroll
     for (int h = 0; h < 2; h++)
 #pragma unroll
@@ -41,7 +47,7 @@ __device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2
   }
 //| if l.head_keys then
 }
-// The rows' maxima from those of its threads, and what O and l are multiplied by.
+// The rows' maxima from those of their threads, and what O and l are multiplied by.
 __device__ __forceinline__ void raise_rows(RowState (&state)[2], const float (&top)[2], float (&keep)[2], $(units)) {
 //| end
 #pragma unroll
