@@ -249,8 +249,8 @@ return masked {
     end, upto = "exp" },
     { "split", function(p, c)
       if c.overlap < 3 then return true end
-      if has_steps(c) and (c.schedule ~= c.named.schedule.plain or p.has_v_columns or c.stages_t > 1) then
-        return false, "steps are for warpgroups without turns, and V transposed before"
+      if has_steps(c) and (c.schedule == c.named.schedule.exponents or p.has_v_columns or c.stages_t > 1) then
+        return false, "steps are for exponentials out of turn, and V transposed before"
       end
       if has_steps(c) and first_of(p, c) >= c.bc then return false, "sums take the registers of " .. head_of(p, c) .. " keys" end
       return c.sums == 1 and c.bc >= 128 and c.row_sums == 1, "P V in two halves of keys is one sum of many keys, with ones"

@@ -1,4 +1,4 @@
-//| needs "c.bc c.exp l.first_keys l.scaled"
+//| needs "c.bc c.exp c.schedule l.first_keys l.scaled"
 //| -- eight_steps: a warpgroup's walk over blocks of keys in small steps: S in two products, P V of the later keys by 32.
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local unit = l.scaled and "unit_log2" or pr.unit_log2
@@ -9,6 +9,9 @@
 #pragma unroll 1
       for (; block >= last; block--) {
         float s[NS], keep[2], top[2] = {state[0].m, state[1].m};
+//| if c.schedule == 1 then
+        pingpong_wait(wg);
+//| end
         wgmma_fence();
         issue_head(s, q_tile, smem + SMEM_K + k.at * K_TILE);
         wgmma_commit();
@@ -28,6 +31,10 @@
         k.next();
         if (block == last) release(q_empty(smem, q.at, wg));
         raise_rows(state, top, keep, $(unit));
+//| if c.schedule == 1 then
+        // The other's S comes no sooner, so that it finds exponentials when these are over.
+        pingpong_pass(wg);
+//| end
         const float shift[2] = {shift_of(state[0].m, $(unit)) - RAISED, shift_of(state[1].m, $(unit)) - RAISED};
         u32 a[NS / 4];  // P
         float sums[NT + 4], sum[2] = {0.f, 0.f};
