@@ -80,7 +80,7 @@ local function places(p, c)
   l.head_keys = has_steps(c) and head_of(p, c)
   -- A turn at the exponentials has conversions, too: of many columns, raced at d = 256.
   l.converts = c.schedule == 2 and c.exp == 0 and l.columns > 128 and (c.overlap == 0 or c.overlap == 2) and not wide(p)
-  l.idle_barrier = (c.overlap == 1 or c.schedule == 2) and barriers
+  l.idle_barrier = (c.overlap == 1 or c.schedule == 2 and not has_steps(c)) and barriers
   if l.idle_barrier then barriers = barriers + 1 end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   -- Few tiles of long keys are cut into parts. They leave in fp32, and who adds them up has no e4m3.
@@ -249,8 +249,8 @@ return masked {
     end, upto = "exp" },
     { "split", function(p, c)
       if c.overlap < 3 then return true end
-      if has_steps(c) and (c.schedule == c.named.schedule.exponents or p.has_v_columns or c.stages_t > 1) then
-        return false, "steps are for exponentials out of turn, and V transposed before"
+      if has_steps(c) and (p.has_v_columns or c.stages_t > 1) then
+        return false, "steps are for V transposed before"
       end
       if has_steps(c) and first_of(p, c) >= c.bc then return false, "sums take the registers of " .. head_of(p, c) .. " keys" end
       return c.sums == 1 and c.bc >= 128 and c.row_sums == 1, "P V in two halves of keys is one sum of many keys, with ones"

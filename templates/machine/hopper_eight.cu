@@ -110,7 +110,7 @@ __device__ __forceinline__ void wgmma_wait(int (&x)[$(NS)]) {
 //| local sum, register, tail = "float", "f", ", 1, 1"
 //| local shape = ("k32.f32.%s.%s"):format(T, T)
 //| if l.integer then sum, register, tail, shape = "int", "r", "", "k32.s32.s8.s8" end
-//| if l.beside or c.schedule == 2 then
+//| if l.beside or c.schedule == 2 and not l.head_keys then
 // Nothing, but what computes scores stays before it, and what reads them after it: the compiler moves nothing across the branches of a
 // loop, here a wait for a phase that is over. over: an mbarrier at which no thread arrives.
 __device__ __forceinline__ void hold_scores(float (&s)[$(NS)], u32 over) {

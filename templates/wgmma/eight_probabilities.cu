@@ -1,7 +1,7 @@
 //| needs "c.exp c.schedule l.first_keys l.head_keys l.ones l.raised l.row_scaled l.turned l.wide"
 //| -- eight_probabilities: P of a block's scores, and P as the first operand of the second product.
 //| local np = l.wide and "NS / 2" or "NS / 4" -- registers of P
-//| local exps, fma = c.schedule == 2, c.exp > 0 -- exponentials in turns; some of them without the special-function unit
+//| local exps, fma = c.schedule == 2 and not l.head_keys, c.exp > 0 -- exponentials in turns; some of them without the special-function unit
 //| local range, of_first, of_last, pairs_first, pairs_last = "", "0", "NS / 4", "0", "NS / 2" -- of which keys
 //| if l.first_keys then
 //|   range, of_first, of_last, pairs_first, pairs_last = "template <int FROM, int TO>\n", "FROM / 8", "TO / 8", "FROM / 4", "TO / 4"

@@ -30,6 +30,9 @@
         release(k_empty(smem, k.at));
         k.next();
         if (block == last) release(q_empty(smem, q.at, wg));
+//| if c.schedule == 2 then
+        pingpong_wait(wg);
+//| end
         raise_rows(state, top, keep, $(unit));
 //| if c.schedule == 1 then
         // The other's S comes no sooner, so that it finds exponentials when these are over.
@@ -53,6 +56,9 @@
         wgmma_fence_of<$(keys)>(a);
         issue_sums<$(keys)>(sums, a, smem + SMEM_V + v.at * V_TILE);
         wgmma_commit();
+//| end
+//| if c.schedule == 2 then
+        pingpong_pass(wg);
 //| end
         if (adds) state[0].l += sum[0], state[1].l += sum[1];
         if (block > last) mbarrier_wait(k_full(smem, k.at), k.parity);
