@@ -48,10 +48,6 @@ static const scene scenes[] = {
       200, NONE, WITH(NULL) },
     { "split", "e4m3,d=64,mask=causal,b=1,hq=1,hkv=1", EIGHT(128, 128, 1, 64, "schedule=2,overlap=3,stages_v=1,row_sums=1"), 150, 280, NONE,
       WITH(NULL) },
-    { "steps", "e4m3,d=64,mask=causal,b=1,hq=1,hkv=1",
-      "fp8_wgmma:br=128,ctas=1,feeder=24,bc=160,sums=1,box=64,stages_k=2,stages_t=1,q_bufs=1,grid=2,sections=1,cluster=1,rescale=0,"
-      "schedule=0,overlap=4,stages_v=2,row_sums=1,transpose=1",
-      150, 500, NONE, WITH(NULL) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
@@ -60,7 +56,6 @@ static const scene scenes[] = {
 #define X "eight_probabilities.cu"
 #define H "hopper_eight.cu"
 #define P "eight_producer.cu"
-#define S "eight_steps.cu"
 #define T "eight_transpose.cu"
 
 static const mutation mutations[] = {
@@ -89,14 +84,6 @@ static const mutation mutations[] = {
     { "LSE lacks the keys whose P is found so", X, "if (adds) sum += probability(x", "if (false) sum += probability(x", 0, "halved" },
     { "scores of later keys stay", C, "exponentials<FIRST, BC>(s, shift", "exponentials<0, FIRST>(s, shift", 0, "split" },
     { "P V of the later keys is left out", C, "issue_sums<FIRST, BC>(sums, a, $(values));", "", 0, "split" },
-    { "the first keys' scores are those before the products", S, "wgmma_wait_head<1>(s);", "", 0, "steps" },
-    { "the other keys are the first again", C, " + HEAD_KEYS * ROW", "", 0, "steps" },
-    { "a block's maxima lack its first keys", S, "if (whole) raise_tops<0, HEAD_KEYS>(s, top, below);", "", 0, "steps" },
-    { "under a mask they lack them, too", S, "          raise_tops<0, HEAD_KEYS>(s, top, below);\n        }", "        }", 0, "steps" },
-    { "K of the next block is awaited from nobody", S, "if (block > last) mbarrier_wait(k_full(smem, k.at), k.parity);", "", 0, "steps" },
-    { "P of a step is its scores", S, "exponentials<$(keys)>(s, shift, $(unit)$(of_exponentials));", "", 0, "steps" },
-    { "P V of a step is left out", S, "issue_sums<$(keys)>(sums, a, smem + SMEM_V + v.at * V_TILE);", "", 0, "steps" },
-    { "P V joins O before it is there", S, "wgmma_wait<0>(sums);", "", 0, "steps" },
     { "l stays raised", C, "state[h].l *= lowered;", "", 0, "scaled" },
     { "O has no scale of V", C, "lowered * v_scale_of(p, sequence, where.kv_head)", "lowered", 0, "scaled" },
     { "LSE has no scale of Q and K", C, "state[h].m * scaled$(l.row_scaled and \"[h]\" or \"\");", "state[h].m;", 0, "scaled" },

@@ -37,9 +37,6 @@ constexpr int Q_BUFS = $(c.q_bufs);    // buffers of Q
 //| if l.first_keys then
 constexpr int FIRST = $(l.first_keys);  // keys whose P V is issued before the exponentials of the others
 //| end
-//| if l.head_keys then
-constexpr int HEAD_KEYS = $(l.head_keys);  // keys of the first product of Q and K
-//| end
 //| if c.exp > 0 then
 constexpr int EXP_SHARE = $(c.exp);  // one exponential in so many is found by multiply-adds
 //| end

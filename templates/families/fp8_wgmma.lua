@@ -49,14 +49,8 @@ local function weights_of(p, c) return c.bc // (wide(p) and 4 or 8) end
 -- The keys of a box of V transposed: rows of so many bytes.
 local function key_box(c) return c.bc % 128 == 0 and 128 or c.bc % 64 == 0 and 64 or 32 end
 
--- Whether S is two products, and P V of later keys is issued by 32.
-local function has_steps(c) return c.overlap == 4 end
-
--- Keys of the first of those products: as many as there are rows of V transposed, so that sums of P V take the registers of their scores.
-local function head_of(p, c) return has_steps(c) and sum_of(p, c) + 8 or 0 end
-
 -- Keys whose P V is under way while P of the others is found: half of them, or what leaves registers for its sums.
-local function first_of(p, c) return math.max(round_up(c.bc // 2, 32) + (c.bc > 224 and 32 or 0), round_up(head_of(p, c), 32)) end
+local function first_of(c) return round_up(c.bc // 2, 32) + (c.bc > 224 and 32 or 0) end
 
 -- Where what lies in shared memory, in bytes from its start.
 local function places(p, c)
@@ -76,11 +70,10 @@ local function places(p, c)
   local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + 5
   l.turned_barriers = barriers
   if l.transposes then barriers = barriers + 2 * c.stages_t end
-  l.first_keys = c.overlap >= c.named.overlap.split and first_of(p, c)
-  l.head_keys = has_steps(c) and head_of(p, c)
+  l.first_keys = c.overlap == 3 and first_of(c)
   -- A turn at the exponentials has conversions, too: of many columns, raced at d = 256.
   l.converts = c.schedule == 2 and c.exp == 0 and l.columns > 128 and (c.overlap == 0 or c.overlap == 2) and not wide(p)
-  l.idle_barrier = (c.overlap == 1 or c.schedule == 2 and not has_steps(c)) and barriers
+  l.idle_barrier = (c.overlap == 1 or c.schedule == 2) and barriers
   if l.idle_barrier then barriers = barriers + 1 end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   -- Few tiles of long keys are cut into parts. They leave in fp32, and who adds them up has no e4m3.
@@ -119,12 +112,10 @@ return masked {
     { "feeder", { 56, 40, 32, 24 }, "registers per thread that the producer warpgroup keeps" },
     { "schedule", { { 0, "plain" }, { 1, "pingpong" }, { 2, "exponents" } },
       "plain = warpgroups go on as they get there, pingpong = S of a block is issued in turns, exponents = they are taken in turns" },
-    { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" }, { 2, "sums_ahead" }, { 3, "split" },
-      { 4, "steps" } },
+    { "overlap", { { 0, "in_turn" }, { 1, "side_by_side" }, { 2, "sums_ahead" }, { 3, "split" } },
       "a warpgroup's S of the next block is issued in_turn = when P V is over, side_by_side = beside the P V of this one; sums_ahead = " ..
       "in_turn, but a sum of P V is under way while the one before joins O; split = in_turn, but P V of a block's first keys is under " ..
-      "way while P of the others is found; steps = split, by 32 of the others, and maxima of a block's first keys are found beside S of " ..
-      "the others" },
+      "way while P of the others is found" },
     { "bc", { 128, 96, 64, 160, 192, 224, 256 }, "B_c: keys per iteration", step = 2 },
     { "sums", { 1, 2, 4 }, "P V of a block is so many sums, of so many parts of O's columns, one after the other" },
     { "box", { 128, 64, 32 }, "columns of a TMA box: rows of so many bytes, swizzled" },
@@ -197,7 +188,7 @@ return masked {
       local others = c.overlap == 2 and 20 or c.feeder < 32 and 16 or 26
       local need = columns_of(p) // 2 + others + program_cost(p).regs + (p.q_scale == 2 and 3 or 0)
         + (c.overlap == 1 and c.bc // 2 + sums + weights_of(p, c)
-          or c.overlap >= 3 and math.max(c.bc // 2, sums + 4 + first_of(p, c) // 8 + (c.bc - first_of(p, c)) // 2)
+          or c.overlap == 3 and math.max(c.bc // 2, sums + 4 + first_of(c) // 8 + (c.bc - first_of(c)) // 2)
           or math.max(c.bc // 2, sums + weights_of(p, c)))
       if need <= consumer then return true end
       return false, "O, S or what a block adds, and P with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
@@ -249,10 +240,6 @@ return masked {
     end, upto = "exp" },
     { "split", function(p, c)
       if c.overlap < 3 then return true end
-      if has_steps(c) and (p.has_v_columns or c.stages_t > 1) then
-        return false, "steps are for V transposed before"
-      end
-      if has_steps(c) and first_of(p, c) >= c.bc then return false, "sums take the registers of " .. head_of(p, c) .. " keys" end
       return c.sums == 1 and c.bc >= 128 and c.row_sums == 1, "P V in two halves of keys is one sum of many keys, with ones"
     end, upto = "row_sums" },
     { "turns", function(p, c)

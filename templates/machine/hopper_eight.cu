@@ -1,4 +1,4 @@
-//| needs "c.bc c.exp c.overlap c.schedule l.beside l.converts l.head_keys l.integer l.ones l.sum_columns l.weights l.wide"
+//| needs "c.bc c.exp c.overlap c.schedule l.beside l.converts l.integer l.ones l.sum_columns l.weights l.wide"
 // ---- products of numbers of 8 bits: both operands lie with the reduction along a row ----
 
 // What wgmma reads from shared memory: rows of BYTES bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup Level
@@ -78,15 +78,6 @@ __device__ __forceinline__ void wgmma_fence(u32 (&a)[$(NP)]) {
       :
       : "memory");
 }
-//| if l.head_keys then
-// The same of P of the keys [FROM, TO).
-template <int FROM, int TO>
-__device__ __forceinline__ void wgmma_fence_of(u32 (&a)[$(NP)]) {
-#pragma unroll
-  for (int i = FROM / 8; i < TO / 8; i++) asm volatile("" : "+r"(a[i]));
-  wgmma_fence();
-}
-//| end
 //| local ones = l.ones and 4 or 0 -- registers of the sums of P
 //| wait_sizes, wait_operands = { NS, NT + ones }, operands
 //| include "machine/wgmma_wait.cu"
@@ -110,7 +101,7 @@ __device__ __forceinline__ void wgmma_wait(int (&x)[$(NS)]) {
 //| local sum, register, tail = "float", "f", ", 1, 1"
 //| local shape = ("k32.f32.%s.%s"):format(T, T)
 //| if l.integer then sum, register, tail, shape = "int", "r", "", "k32.s32.s8.s8" end
-//| if l.beside or c.schedule == 2 and not l.head_keys then
+//| if l.beside or c.schedule == 2 then
 // Nothing, but what computes scores stays before it, and what reads them after it: the compiler moves nothing across the branches of a
 // loop, here a wait for a phase that is over. over: an mbarrier at which no thread arrives.
 __device__ __forceinline__ void hold_scores(float (&s)[$(NS)], u32 over) {
@@ -124,30 +115,15 @@ __device__ __forceinline__ void hold_scores(float (&s)[$(NS)], u32 over) {
                "}" : $(operands(NS, '"+f"(s[#])')) : "r"(over) : "memory");
 }
 //| end
-//| -- What a product of Q and K is of: all keys of a block, or its first ones and the others.
-//| local parts = l.head_keys and { { "head", 0, l.head_keys }, { "rest", l.head_keys, c.bc - l.head_keys } } or { { "scores", 0, c.bc } }
-//| for _, part in ipairs(parts) do
-//|   local n, name = part[3] // 2, part[2] > 0 and ("s[%d + #]"):format(part[2] // 2) or "s[#]"
-//|   local later = part[2] > 0 and (" from the %dth on"):format(part[2]) or ""
-//|   for _, way in ipairs({ { "_first", "ne", "=" }, { "", "eq", "+" } }) do
-// $(way[1] == "" and "s += Q K^T" or "s = Q K^T") for 32 columns of Q and K, $(part[3]) keys$(later); both from shared memory.
-__device__ __forceinline__ void wgmma_$(part[1])$(way[1])($(sum) (&s)[$(NS)], u64 q, u64 k) {
+//| for _, way in ipairs({ { "_first", "ne", "=" }, { "", "eq", "+" } }) do
+// $(way[1] == "" and "s += Q K^T" or "s = Q K^T") for 32 columns of Q and K, $(c.bc) keys; both from shared memory.
+__device__ __forceinline__ void wgmma_scores$(way[1])($(sum) (&s)[$(NS)], u64 q, u64 k) {
   asm volatile("{\n.reg .pred more;\nsetp.$(way[2]).b32 more, 0, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n$(part[3])$(shape) {$(registers(n))}, "
-      "%$(n), %$(n + 1), more$(tail);\n}"
-      : $(operands(n, '"' .. way[3] .. register .. '"(' .. name .. ')'))
+      "wgmma.mma_async.sync.aligned.m64n$(c.bc)$(shape) {$(registers(NS))}, "
+      "%$(NS), %$(NS + 1), more$(tail);\n}"
+      : $(operands(NS, '"' .. way[3] .. register .. '"(s[#])'))
       : "l"(q), "l"(k));
 }
-//|   end
-//|   if l.head_keys then
-// wgmma_wait() for the scores of these keys.
-template <int N>
-__device__ __forceinline__ void wgmma_wait_$(part[1])(float (&s)[$(NS)]) {
-  asm volatile("wgmma.wait_group.sync.aligned %$(n);"
-      : $(operands(n, '"+f"(' .. name .. ')'))
-      : "n"(N) : "memory");
-}
-//|   end
 //| end
 //| -- _next: an operand that is read and written stays in the registers in which the sum before was, which O has taken up: the compiler
 //| -- would give it others, and spill.

@@ -1,5 +1,5 @@
-//| needs "c.exp c.overlap c.schedule l.before l.beside l.converts l.first_keys l.head_keys l.integer l.key_scales l.ones l.parts l.raised"
-//| needs "l.row_scaled l.scaled l.transposes l.wide"
+//| needs "c.exp c.overlap c.schedule l.before l.beside l.converts l.first_keys l.integer l.key_scales l.ones l.parts l.raised l.row_scaled"
+//| needs "l.scaled l.transposes l.wide"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local v_full, v_empty = "v_full(smem, v.at)", "v_empty(smem, v.at)"
 //| if l.transposes then v_full, v_empty = "turned_full(smem, v.at)", "turned_empty(smem, v.at)" end
@@ -21,23 +21,19 @@ struct Choice {
 
 //| end
 // ---- the products of a warpgroup ----
-//| local products = { { "scores", "" } }
-//| if l.head_keys then products = { { "head", " of a block's first keys" }, { "rest", " of the others", " + HEAD_KEYS * ROW" } } end
-//| for _, part in ipairs(products) do
-// Issues S = Q K^T$(part[2]).
-__device__ __forceinline__ void issue_$(part[1])($(sum) (&s)[NS], u32 q, u32 k) {
-  const u64 a = descriptor<ROW>(q), b = descriptor<ROW>(k$(part[3] or ""));
+// Issues S = Q K^T.
+__device__ __forceinline__ void issue_scores($(sum) (&s)[NS], u32 q, u32 k) {
+  const u64 a = descriptor<ROW>(q), b = descriptor<ROW>(k);
 #pragma unroll
   for (int i = 0; i < (D + 31) / 32; i++) {
     const int box = i * 32 / BOX, in_box = i * 32 % BOX;
     const u64 qa = a + (box * 64 * ROW + in_box) / 16, kb = b + (box * BC * ROW + in_box) / 16;
     if (i == 0)
-      wgmma_$(part[1])_first(s, qa, kb);
+      wgmma_scores_first(s, qa, kb);
     else
-      wgmma_$(part[1])(s, qa, kb);
+      wgmma_scores(s, qa, kb);
   }
 }
-//| end
 //| if l.first_keys then
 // Issues T = P V of the keys [from, to), or T += P V of later ones.
 template <int FROM, int TO>
@@ -210,7 +206,6 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         named_wait(8 + wg, 128);
       }
 //| end
-//| if not l.head_keys then
       // S of a block is under way.
       auto begin_scores = [&]($(sum) (&s)[NS]) {
         mbarrier_wait(k_full(smem, k.at), k.parity);
@@ -307,9 +302,7 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         pingpong_wait(wg);
 //| end
       };
-//| end
-//| if l.head_keys then
-//| elseif l.first_keys then
+//| if l.first_keys then
       // P of the first keys, whose P V is under way while that of the others is found.
       auto weights_and_sums = [&](float (&s)[NS], u32 (&a)[$(np)], float (&sums)[$(nt)], bool adds) {
         const float shift[2] = {shift_of(state[0].m, $(unit)) - RAISED, shift_of(state[1].m, $(unit)) - RAISED};
@@ -366,9 +359,6 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
       auto walk = [&](auto of_lse) {
       constexpr bool adds = decltype(of_lse)::value;
 //|   end
-//|   if l.head_keys then
-//|     include "wgmma/eight_steps.cu"
-//|   else
 #pragma unroll 1
       for (; block >= last; block--) {
         u32 a[$(np)];  // P
@@ -411,7 +401,6 @@ __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
         add_values(a, keep, sums, false);
 //|   end
       }
-//|   end
 //|   if two_walks then
       };
       if (p.lse != nullptr)

@@ -1,13 +1,11 @@
-//| needs "c.exp c.schedule l.first_keys l.head_keys l.ones l.raised l.row_scaled l.turned l.wide"
+//| needs "c.exp c.schedule l.first_keys l.ones l.raised l.row_scaled l.turned l.wide"
 //| -- eight_probabilities: P of a block's scores, and P as the first operand of the second product.
 //| local np = l.wide and "NS / 2" or "NS / 4" -- registers of P
-//| local exps, fma = c.schedule == 2 and not l.head_keys, c.exp > 0 -- exponentials in turns; some of them without the special-function unit
+//| local exps, fma = c.schedule == 2, c.exp > 0 -- exponentials in turns; some of them without the special-function unit
 //| local range, of_first, of_last, pairs_first, pairs_last = "", "0", "NS / 4", "0", "NS / 2" -- of which keys
 //| if l.first_keys then
 //|   range, of_first, of_last, pairs_first, pairs_last = "template <int FROM, int TO>\n", "FROM / 8", "TO / 8", "FROM / 4", "TO / 4"
 //| end
-//| local top_first, top_last = "0", "NS / 4" -- of what keys maxima are found at a time
-//| if l.head_keys then top_first, top_last = "FROM / 8", "TO / 8" end
 //| local larger, quad_max = fma and "max_or_nan" or "fmaxf", fma and "quad_max_or_nan" or "quad_max"
 //| local units, of_row = "float scale_log2", "" -- what makes exponents of products: of all rows, or of each
 //| if l.row_scaled then units, of_row = "const float (&scale_log2)[2]", "[h]" end
@@ -15,41 +13,24 @@
 // ---- P ----
 // P is 2^$(l.raised) times as large, so that e4m3 holds of a row's largest 2^-$(l.raised + 9) and more; so are l and O until the end.
 constexpr float RAISED = $(l.raised);
-//| local are_below = "__any_sync(~0u, (__float_as_int(top[0]) | __float_as_int(top[1])) < 0)"
-//| if l.head_keys then
-// Whether a row of the warp has a maximum below 0.
-__device__ __forceinline__ bool are_below(const float (&top)[2]) {
-  return $(are_below);
-}
-// Maxima of this thread's scores of the keys [FROM, TO) and of `top`; below: of what it was at first.
-template <int FROM, int TO>
-__device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&top)[2], bool below) {
-  if (below) {
-//| else
 // S of a block: the rows' maxima, and what O and l are multiplied by.
 __device__ __forceinline__ void maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], $(units)) {
   float top[2] = {state[0].m, state[1].m};
-  if ($(are_below)) {
-//| end
+  if (__any_sync(~0u, (__float_as_int(top[0]) | __float_as_int(top[1])) < 0)) {
 #pragma unroll
     for (int h = 0; h < 2; h++)
 #pragma unroll
-      for (int n = $(top_first); n < $(top_last); n++) top[h] = $(larger)(top[h], $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+      for (int n = 0; n < NS / 4; n++) top[h] = $(larger)(top[h], $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
   } else {
     // From a maximum of 0 or more on the larger of two numbers is that of their bits, and one instruction compares three.
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       int most = __float_as_int(top[h]);
 #pragma unroll
-      for (int n = $(top_first); n < $(top_last); n++) most = max(max(most, __float_as_int(s[4 * n + 2 * h])), __float_as_int(s[4 * n + 2 * h + 1]));
+      for (int n = 0; n < NS / 4; n++) most = max(max(most, __float_as_int(s[4 * n + 2 * h])), __float_as_int(s[4 * n + 2 * h + 1]));
       top[h] = __int_as_float(most);
     }
   }
-//| if l.head_keys then
-}
-// The rows' maxima from those of their threads, and what O and l are multiplied by.
-__device__ __forceinline__ void raise_rows(RowState (&state)[2], const float (&top)[2], float (&keep)[2], $(units)) {
-//| end
 #pragma unroll
   for (int h = 0; h < 2; h++) keep[h] = raise(state[h], $(quad_max)(top[h]), scale_log2$(of_row));
 }
