@@ -122,6 +122,7 @@ static const mutation mutations[] = {
       "mla_sixteen" },
     { "tiles of few rows have pieces of more", "split_merge_tiles.cu", "piece / GROUPS - number * eights", "piece / GROUPS % 8", 0,
       "mla_few_rows" },
+    { "a row of parts is the next tile's", "split_parts.cu", "((float)x + .5f)", "((float)x + 1.5f)", 0, "mla_few_rows" },
     { "columns of parts stay as threads held them", "split_merge_tiles.cu", "in_order(sums.o[i])", "sums.o[i]", 0, "mla_parts" },
     { "the last of the warps leaves out the last part", "held_parts.cu", "if (j + k < where.parts && n0",
       "if (j + k + 1 < where.parts && n0", 0, "last" },

@@ -139,7 +139,7 @@ extern "C" __global__ void __launch_bounds__($(l.merge_threads), 6) fa_fwd_merge
 #pragma unroll 1
   for (int piece = many ? (int)$(wk.block) : (int)$(wk.block) * WARPS + warp; piece < all;
        piece += (int)$(wk.blocks) * (many ? 1 : WARPS)) {
-    const int number = piece / GROUPS / eights, eight = piece / GROUPS - number * eights, group = piece % GROUPS;
+    const int number = whole_of(piece / GROUPS, eights), eight = piece / GROUPS - number * eights, group = piece % GROUPS;
     const int row = eight * 8 + lane / 4;
     Tile where;
 //| if p.has_lengths then

@@ -5,6 +5,12 @@
 //| local tiles_at_once = "(int)" .. ((c.cluster or 1) > 1 and "(" .. wk.blocks .. " / CLUSTER)" or wk.blocks)
 //| local by_mean = l.shared and p.has_lengths  -- sequences are few, and as long as they are
 // ---- into how many parts the keys of every tile are cut ----
+//| if l.shared then
+// x / y of numbers below 2^21, and of larger ones nearly. A division is two dozen instructions, and who finds a launch's first tile waits
+// for each to be read.
+__device__ __forceinline__ int whole_of(int x, int y) { return (int)(((float)x + .5f) * reciprocal_approx((float)y)); }
+
+//| end
 
 //| if l.near then
 // A cluster has one tile, and each of its blocks a part.
@@ -93,19 +99,21 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
   constexpr int RESTS = $(l.rests);
   static_assert(1 + ROUNDS + RESTS < 32, "a lane for each way");
   const int lane = (int)threadIdx.x % 32, full = tiles / thread_blocks, unlike = $(l.merges and "lane - ROUNDS - RESTS" or "0");
+  const float by_blocks = reciprocal_approx((float)thread_blocks);
   const bool last = lane > ROUNDS && unlike <= 0 && full > 0;
   const int whole = last ? full * thread_blocks : 0, cut = tiles - whole, some = max(cut, 1);
   const int rounds = last ? min(lane - ROUNDS, RESTS) : lane > ROUNDS ? 0 : lane;
-  const int wanted = unlike > 0 ? 3 - unlike % 2 << (unlike - 1) / 2 : rounds * thread_blocks / some;  // 2, 3, 4, 6, 8, 12, 16
-  const int n = max(min(wanted, min(blocks / 2, thread_blocks * PART_TILES / some)), 1);
+  const int wanted = unlike > 0 ? 3 - unlike % 2 << (unlike - 1) / 2 : whole_of(rounds * thread_blocks, some);  // 2, 3, 4, 6, ...
+  const int n = max(min(wanted, min(blocks / 2, whole_of(thread_blocks * PART_TILES, some))), 1);
   // Rounds are as long as their tiles on average, and no launch is shorter than its longest. Shorter tiles of a round begin where longer
   // ones leave room: uncut, rounds are as long as tiles that are as far below the mean as the longest is above.
-  const int usual = full > 0 && n == 1 ? max(2 * mean - blocks, 0) : (mean + n - 1) / n, longest = last ? blocks : (blocks + n - 1) / n;
-  float clocks = (float)((cut * n + thread_blocks - 1) / thread_blocks) * (float)(usual * BLOCK_CLOCKS + TILE_CLOCKS) +
+  const int usual = full > 0 && n == 1 ? max(2 * mean - blocks, 0) : whole_of(mean + n - 1, n);
+  const int longest = last ? blocks : whole_of(blocks + n - 1, n);
+  float clocks = (float)whole_of(cut * n + thread_blocks - 1, thread_blocks) * (float)(usual * BLOCK_CLOCKS + TILE_CLOCKS) +
                  (last ? (float)full * (float)(mean * BLOCK_CLOCKS + TILE_CLOCKS) : 0.f);
   // Unlike parts fill what longer ones leave, and on average half of one is left over.
   if (unlike > 0)
-    clocks = (float)tiles * ((float)mean * BLOCK_CLOCKS + (float)n * TILE_CLOCKS) / (float)thread_blocks +
+    clocks = (float)tiles * ((float)mean * BLOCK_CLOCKS + (float)n * TILE_CLOCKS) * by_blocks +
              .5f * (float)(longest * BLOCK_CLOCKS + TILE_CLOCKS);
   const float all = fmaxf(clocks, (float)(longest * BLOCK_CLOCKS + TILE_CLOCKS)) + (n > 1 ? (float)(MERGE_CLOCKS + n * PART_CLOCKS) : 0.f);
   // Positive numbers are ordered as their bits. The first lane of those with the least has it, but for the last five bits.
@@ -113,17 +121,19 @@ __device__ __forceinline__ Parts parts_of(int tiles, int blocks, int thread_bloc
 //|     if l.placed then
   // Tiles of unlike lengths: parts of one length, half and three quarters and so on of what a thread block has to do on average. A tile's
   // last part is half as long as the others, on average. Each part begins and ends, and all thread blocks together read them.
-  const float share = (float)tiles * ((float)mean + (float)TILE_CLOCKS / BLOCK_CLOCKS) / (float)thread_blocks;
+  const float share = (float)tiles * ((float)mean + (float)TILE_CLOCKS / BLOCK_CLOCKS) * by_blocks;
   int chunk = max((int)(share * (float)(lane + 4) * .125f), 2);
-  const float pieces = (float)tiles * ((float)mean / (float)chunk + .5f);
-  const float ends = ((float)tiles * (float)mean * BLOCK_CLOCKS + pieces * TILE_CLOCKS) / (float)thread_blocks +
-                     .5f * (float)(chunk * BLOCK_CLOCKS + TILE_CLOCKS) + (float)(MERGE_CLOCKS + blocks / chunk * PART_CLOCKS) +
+  const float pieces = (float)tiles * ((float)mean * reciprocal_approx((float)chunk) + .5f);
+  const float ends = ((float)tiles * (float)mean * BLOCK_CLOCKS + pieces * TILE_CLOCKS) * by_blocks +
+                     .5f * (float)(chunk * BLOCK_CLOCKS + TILE_CLOCKS) + (float)(MERGE_CLOCKS + whole_of(blocks, chunk) * PART_CLOCKS) +
                      pieces * (float)SUM_CLOCKS;
   // All parts find room: of a tile's blocks of keys, one more than its keys at most, a chunk has two and more.
-  const bool fits = (float)tiles * ((float)mean / (float)chunk + 1.f) < (float)(thread_blocks * PART_TILES) && chunk < blocks;
+  const float room = (float)(thread_blocks * PART_TILES);
+  const bool fits = (float)tiles * ((float)mean * reciprocal_approx((float)chunk) + 1.f) < room && chunk < blocks;
   const u32 least_by_chunks = __reduce_min_sync(~0u, ((fits ? __float_as_uint(ends) : 0x7f800000u) & ~31u) | (u32)lane);
   chunk = __shfl_sync(~0u, chunk, (int)(least_by_chunks % 32));
-  if (__uint_as_float(least_by_chunks) < CHUNKS_PAY * __uint_as_float(least)) return {tiles, (blocks + chunk - 1) / chunk, 0, chunk};
+  if (__uint_as_float(least_by_chunks) < CHUNKS_PAY * __uint_as_float(least))
+    return {tiles, whole_of(blocks + chunk - 1, chunk), 0, chunk};
 //|     end
   const int best = (int)(least % 32);
   const int each = __shfl_sync(~0u, n, best);

@@ -361,11 +361,11 @@ struct TileOrder {
 //| if l.split then
 //|   if l.shared then
 //|     if not l.near then
-    const float keys = (float)BR / (float)p.group;  // of a level
+    const float keys = (float)BR * reciprocal_approx((float)p.group);  // of a level
     most = __reduce_max_sync(~0u, most);
 #pragma unroll
     for (int i = 16; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
-    const float mean = sum * (float)heads() / (float)max(n.total, 1);
+    const float mean = sum * (float)heads() * reciprocal_approx((float)max(n.total, 1));
     const Parts cut = parts_of_launch(p, n.total, (int)(((float)most + 1.f) * keys), (int)((mean + 1.f) * keys));
 //|       if not l.placed then
     n.parts = cut.each, n.whole = cut.whole, n.total = cut.total();
@@ -443,7 +443,7 @@ struct TileOrder {
     if (sums.chunk == 0 && index >= sums.whole) {  // a part
       const u32 item = index - sums.whole;
       w.parts = sums.parts;
-      w.place = (int)(item / (u32)sums.parts);
+      w.place = whole_of((int)item, sums.parts);
       w.number = w.place * sums.parts;
       w.part = (int)item - w.number;
       index = sums.whole + w.place;
@@ -452,7 +452,7 @@ struct TileOrder {
     if (index >= sums.whole) {  // a part
       const u32 item = index - sums.whole;
       w.parts = sums.parts;
-      w.number = (int)(item / (u32)sums.parts);
+      w.number = whole_of((int)item, sums.parts);
       w.part = (int)item - w.number * sums.parts;
       index = sums.whole + w.number;
     }
