@@ -12,6 +12,7 @@
 #define STEEP "slope = f32 'hq'\nfunction score(s, b, h, i, j) return s + 4 * slope[h] * (j - i - off) end\n"
 #define RELATIVE "t = bf16 'hq sq+sk-1'\nfunction score(s, b, h, i, j) return s + t[h][j - i + sq - 1] end\n"
 #define BIAS "bias = f16 'b hq sq sk'\nfunction score(s, b, h, i, j) return s + bias[b][h][i][j] end\n"
+#define BIAS_BF16 "bias = bf16 'hq sq sk'\nfunction score(s, b, h, i, j) return s + bias[h][i][j] end\n"
 #define BIAS_F32 "bias = f32 'hq sq sk'\nfunction score(s, b, h, i, j) return s + bias[h][i][j] end\n"
 #define T5                                                                 \
     "rel = f32 'hq 32'\n"                                                  \
@@ -270,7 +271,8 @@ static const score_kernel score_kernels[] = {
       true, 0, 0, 150, 300, 40, 1e-3 },
     { "wgmma_one_text_tma", BIAS, "bf16,d=128" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"),
-      true, 0, 0, 150, 300, 40, 1e-3 },    { "wgmma_one_text_anywhere", BIAS, "bf16,d=128" CAUSAL,
+      true, 0, 0, 150, 300, 40, 1e-3 },
+    { "wgmma_one_text_anywhere", BIAS, "bf16,d=128" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=direct"),
       true, 0, 0, 150, 300, 40, 1e-3 },
     { "wgmma_halves_anywhere", BIAS, "bf16,d=64" CAUSAL, /* two boxes to a row */
@@ -285,6 +287,9 @@ static const score_kernel score_kernels[] = {
     { "wgmma_cluster_anywhere", BIAS, "bf16,d=64" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=128,q_bufs=1,grid=static,ahead=0,cluster=2,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 400, 300, 0, 0 },
+    { "wgmma_one_text_short", BIAS_BF16, "bf16,d=64" CAUSAL, /* two boxes to a row, whose elements are read as they are added */
+      WGMMA("br=128,schedule=pingpong,bc=128,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"),
+      true, 0, 0, 150, 400, 40, 1e-3 },
 };
 /* clang-format on */
 #define SCORE_KERNELS (sizeof score_kernels / sizeof *score_kernels)

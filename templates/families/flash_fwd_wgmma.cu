@@ -196,6 +196,27 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
 //| local all = sharing and " * CLUSTER" or ""
+//| if l.brief then
+//|   -- Barriers that arrive as often, in their order; of the last kind are all that are left.
+//|   local stages = l.staged and pr.produces_scores and l.staged.stages or 0
+//|   local kinds = {
+//|     { c.stages_k, "1" }, { c.stages_k, "4 * WGS" }, { c.stages_v, "1" }, { c.stages_v, "4 * WGS" },
+//|     { c.q_bufs * l.wgs, "1" }, { c.q_bufs * l.wgs, "4" },
+//|     { 2, "1" }, { 2, "4 * WGS + " .. (stages > 0 and 3 or 2) }, { 1, "1" },
+//|   }
+//|   if stages > 0 then kinds[#kinds + 1], kinds[#kinds + 2] = { stages, "SCORE_ARRIVALS" }, { stages, "4 * WGS" } end
+//|   local all, count = 0, ""
+//|   for i, kind in ipairs(kinds) do
+//|     all = all + kind[1]
+//|     count = count .. (i < #kinds and ("i < %d ? %s : "):format(all, kind[2]) or kind[2])
+//|   end
+  if (warp == 0) {  // a lane for each barrier
+#pragma unroll 1
+    for (int i = lane; i < $(all); i += 32)
+      mbarrier_init(barrier(smem, i), $(count));
+    fence_barrier_init();
+  }
+//| else
   if (warp == 0) {  // a lane for each buffer
 //| local consumers = l.shared and "CONSUMERS" or "WGS"
 //| local of_k = l.shared and "4" or "4 * WGS"
@@ -247,6 +268,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| end
     fence_barrier_init();
   }
+//| end
 //| if c.cluster > 1 then
   cluster_sync();
 //| else
@@ -280,7 +302,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     if (warp == 2) grid_over();
 //| end
 //| if pr.produces_scores then
-    if (warp == 3) produce_scores(p, smem$(pr.box_arguments()));
+    if (warp == 3$(l.staged.by_thread and " && lane == 0" or "")) produce_scores(p, smem$(pr.box_arguments()));
 //| end
 //| if pr.brings_mask then
     if (warp == 3) produce_masks(p, smem, lane);

@@ -321,6 +321,8 @@ return masked {
     l.feeder = registers.feeder_of(a, c, p)
     l.grouped = l.staged and l.staged.group > 1 -- blocks of keys share a stage of it
     if p.score then ways_of_scores(p, c, l) end
+    -- What runs once, or once for a tile, in loops of one statement: 2 % of what compiling takes. Kernels without a program keep their text.
+    l.brief = p.score and p.score.has_score and not p.score.has_mask and not p.has_lengths and l.persistent and c.cluster == 1
     l.early = l.tanh_by_fma and l.most
     if c.rescale > 3 then
       -- Rows whose maximum is near 0 keep it until their sum is large (hopper_softmax.cu). They need no maxima, so that half of a block's
@@ -335,9 +337,11 @@ return masked {
       l.cuts = l.joins and "joins" or l.besides and "besides" or l.tanh_by_fma and "tanh" or not makes and "plain" or l.held and "held"
         or l.relative and p.score.slopes and "slopes" or "scores"
     end
-    -- What a program adds by a tile alone leaves hidden pairs hidden: where its elements are held, whole blocks and others have one text
-    -- but for masks and maxima. At d = 64 to 112 that was raced and slower (docs/experiments.md).
-    l.one_text = l.cuts == "held" and c.cluster == 1 and c.o_path ~= 1 and p.score.adds == l.staged.tiles[1].node
+    -- What a program adds by a tile alone leaves hidden pairs hidden: where its elements are held, or lie in boxes of short rows, whole
+    -- blocks and others have one text but for masks and maxima. At d = 80 to 112 that was raced and slower (docs/experiments/programs.md).
+    local tile = l.staged and #l.staged.lines == 0 and #l.staged.tiles == 1 and l.staged.tiles[1]
+    local short = l.cuts == "scores" and tile and tile.boxed and not tile.columns and p.d + p.dv <= 128 and not edges.left(p)
+    l.one_text = (l.cuts == "held" or short) and c.cluster == 1 and c.o_path ~= 1 and p.score.adds == tile.node
       and not p.score.has_mask and not p.has_score_columns or false
     -- Fences before products list O and P but where machine code is the same without: a list is 1 to 3 % of what compiling takes.
     local bare = { plain = true, joins = true, scores = true, held = true, slopes = true, besides = true, tanh = p.d + p.dv < 256 }
@@ -352,7 +356,7 @@ return masked {
     l.sums_show = (l.sums or l.most) and (c.o_path == 2 and (not p.has_lengths or l.once) or l.one_text)
     -- A wait for P V lists O, so that nothing of it is read before: a list is a percent of what compiling takes. Here all that reads O
     -- waits for shuffles that come after, or stores it.
-    l.waits_bare = l.cuts == "plain" and l.sums_show and not p.has_lengths
+    l.waits_bare = (l.cuts == "plain" or l.cuts == "joins" or l.one_text) and l.sums_show and not p.has_lengths
     return l
   end,
 
