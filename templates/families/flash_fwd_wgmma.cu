@@ -196,6 +196,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
 //| local all = sharing and " * CLUSTER" or ""
+  if (warp == 0) {  // a lane for each $(l.brief and "barrier" or "buffer")
 //| if l.brief then
 //|   -- Barriers that arrive as often, in their order; of the last kind are all that are left.
 //|   local stages = l.staged and pr.produces_scores and l.staged.stages or 0
@@ -210,14 +211,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //|     all = all + kind[1]
 //|     count = count .. (i < #kinds and ("i < %d ? %s : "):format(all, kind[2]) or kind[2])
 //|   end
-  if (warp == 0) {  // a lane for each barrier
 #pragma unroll 1
     for (int i = lane; i < $(all); i += 32)
       mbarrier_init(barrier(smem, i), $(count));
-    fence_barrier_init();
-  }
 //| else
-  if (warp == 0) {  // a lane for each buffer
 //| local consumers = l.shared and "CONSUMERS" or "WGS"
 //| local of_k = l.shared and "4" or "4 * WGS"
 //| local of_rest = sharing and "(LEFT * CONSUMERS == BOXES_V ? 4 : 8) * CLUSTER" or "LEFT * CONSUMERS == BOXES_V ? 4 : 8"
@@ -266,9 +263,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| if pr.brings_mask then
     if (lane < STAGES_MASK) mbarrier_init(mask_full(smem, lane), MASK_ARRIVALS), mbarrier_init(mask_empty(smem, lane), 4 * WGS);
 //| end
+//| end
     fence_barrier_init();
   }
-//| end
 //| if c.cluster > 1 then
   cluster_sync();
 //| else

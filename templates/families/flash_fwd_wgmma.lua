@@ -322,7 +322,8 @@ return masked {
     l.grouped = l.staged and l.staged.group > 1 -- blocks of keys share a stage of it
     if p.score then ways_of_scores(p, c, l) end
     -- What runs once, or once for a tile, in loops of one statement: 2 % of what compiling takes. Kernels without a program keep their text.
-    l.brief = p.score and p.score.has_score and not p.score.has_mask and not p.has_lengths and l.persistent and c.cluster == 1
+    l.brief = p.score and p.score.has_score and not p.score.has_mask and not p.has_lengths and not c.parts and l.persistent
+      and c.cluster == 1 or false
     l.early = l.tanh_by_fma and l.most
     if c.rescale > 3 then
       -- Rows whose maximum is near 0 keep it until their sum is large (hopper_softmax.cu). They need no maxima, so that half of a block's
