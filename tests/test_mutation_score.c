@@ -243,6 +243,11 @@ static const score_fault faults[] = {
     { "sums of the other row", "wgmma_one_text_short", "hopper_softmax.cu", "2 * h + 1, 4 + h, 7 + h", "2 * h + 1, 5 - h, 7 + h" },
     { "V given back under its product", "wgmma_one_text_short", "hopper_one_text.cu", "        wgmma_wait<0>();\n        __syncwarp();",
       "        __syncwarp();" },
+    { "the second of two columns hidden as the first", "wgmma_joined_rise", "hide.cu", "setp.le.s32 hidden, %2, %4",
+      "setp.le.s32 hidden, %2, %3" },
+    { "K given back by one warpgroup for all", "wgmma_joined_rise", "flash_fwd_wgmma.cu", "{ c.stages_k, \"4 * WGS\" }",
+      "{ c.stages_k, \"4\" }" },
+    { "K of another head", "wgmma_joined", "tile_order.cu", "by = p.group;", "by = 1;" },
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)
