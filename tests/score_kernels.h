@@ -287,9 +287,9 @@ static const score_kernel score_kernels[] = {
     { "wgmma_cluster_anywhere", BIAS, "bf16,d=64" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=128,q_bufs=1,grid=static,ahead=0,cluster=2,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 400, 300, 0, 0 },
-    { "wgmma_one_text_short", BIAS_BF16, "bf16,d=64" CAUSAL, /* two boxes to a row, whose elements are read as they are added */
+    { "wgmma_halves_bf16", BIAS_BF16, "bf16,d=64" CAUSAL, /* elements that become fp32 by shifts */
       WGMMA("br=128,schedule=pingpong,bc=128,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"),
-      true, 0, 0, 150, 400, 40, 1e-3 },
+      true, 0, 0, 150, 400, 0, 0 },
 };
 /* clang-format on */
 #define SCORE_KERNELS (sizeof score_kernels / sizeof *score_kernels)

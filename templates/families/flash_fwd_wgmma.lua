@@ -338,11 +338,9 @@ return masked {
       l.cuts = l.joins and "joins" or l.besides and "besides" or l.tanh_by_fma and "tanh" or not makes and "plain" or l.held and "held"
         or l.relative and p.score.slopes and "slopes" or "scores"
     end
-    -- What a program adds by a tile alone leaves hidden pairs hidden: where its elements are held, or lie in boxes of short rows, whole
-    -- blocks and others have one text but for masks and maxima. At d = 80 to 112 that was raced and slower (docs/experiments/programs.md).
-    local tile = l.staged and #l.staged.lines == 0 and #l.staged.tiles == 1 and l.staged.tiles[1]
-    local short = l.cuts == "scores" and tile and tile.boxed and not tile.columns and p.d + p.dv <= 128 and not edges.left(p)
-    l.one_text = (l.cuts == "held" or short) and c.cluster == 1 and c.o_path ~= 1 and p.score.adds == tile.node
+    -- What a program adds by a tile alone leaves hidden pairs hidden: where its elements are held, whole blocks and others have one text
+    -- but for masks and maxima. At d = 64 to 112 that was raced and slower (docs/experiments/programs.md).
+    l.one_text = l.cuts == "held" and c.cluster == 1 and c.o_path ~= 1 and p.score.adds == l.staged.tiles[1].node
       and not p.score.has_mask and not p.has_score_columns or false
     -- Fences before products list O and P but where machine code is the same without: a list is 1 to 3 % of what compiling takes.
     local bare = { plain = true, joins = true, scores = true, held = true, slopes = true, besides = true, tanh = p.d + p.dv < 256 }

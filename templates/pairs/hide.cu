@@ -1,4 +1,4 @@
-//| needs "l.brief? l.runs?"
+//| needs "l.runs?"
 //| -- hide: which pairs the mask hides, and what becomes of them. Query i sees key j where first_key(i) <= j <= last_key(i): pairs/mask.cu.
 //|
 //| local loops = include "pairs/loops.cu"
@@ -82,18 +82,6 @@ const int below_hi = columns_below($(pr.last_key("query")) + 1 - first);
 //|       end
 //|       if pr.left and not pr.row_ends then
 const int below_lo = columns_below($(pr.first_key("query")) - first);
-//|       end
-//|       if l.brief and value == "-infinity()" and not pr.left and not pr.row_ends then
-// A statement for two columns is compiled sooner than a choice for each.
-#pragma unroll
-for (int n = 0; n < NS / 4; n++)
-  asm("{\n.reg .pred hidden;\n"
-      "setp.le.s32 hidden, %2, %3;\n"
-      "selp.f32 %0, 0fff800000, %0, hidden;\n"
-      "setp.le.s32 hidden, %2, %4;\n"
-      "selp.f32 %1, 0fff800000, %1, hidden;\n"
-      "}" : "+f"($(x)[4 * n + 2 * h]), "+f"($(x)[4 * n + 2 * h + 1]) : "r"(below_hi), "r"(2 * n), "r"(2 * n + 1));
-//|         return
 //|       end
 //|       loops(of.words, true, function()
 //|         local seen = "32 * word + bit < below_hi"

@@ -515,7 +515,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|     elseif l.cuts == "held" then
 //|       indented(6, pr.scoring_by, "whole", "s, p, scored, wg_row + warp_row + g, block, t, held", true, "apply_held")
 //|     else
-//|       if pr.staged and not l.one_text then
+//|       if pr.staged then
       $(stage_there)
 //|       end
 //|       indented(6, pr.scoring_by, "whole", arguments, pr.reads_ahead or pr.staged)
@@ -541,10 +541,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     };
 //|   elseif l.one_text then
     // The rows' m, and O, before such a block.
-//|   local with = l.held and ", const u32 (&held)[NS / 2]" or ""
-    auto raise_rows = [&](int block$(with)) {
+    auto raise_rows = [&](int block, const u32 (&held)[NS / 2]) {
       float tops[2], shift[2];
-      raise_tops(s, tops, p, sequence, scored, $(row), block, t, $(l.held and "held" or at .. ", wg"));
+      raise_tops(s, tops, p, sequence, scored, $(row), block, t, held);
       cut_maxima(tops, state, keep, shift, $(pr.unit_log2));
       wgmma_wait<0>(o);
 #pragma unroll

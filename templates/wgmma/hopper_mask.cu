@@ -94,21 +94,10 @@ __device__ __forceinline__ u32 max_two(u32 x, u32 y) {
 // About how large the scores of the rows are: of a lane's keys by the largest element that is seen, and the product of its first key, which
 // its row sees where it sees any. P may be far above or below 1: a sum that is large moves m, and a row of a small one is computed again.
 __device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2], const Params &p, const Sequence &sequence,
-                                           const ScoreTile &scored, int row, int block, int t$(l.held and ", const u32 (&held)[NS / 2]" or ", u32 stage, int wg")) {
+                                           const ScoreTile &scored, int row, int block, int t, const u32 (&held)[NS / 2]) {
   u32 most[2] = {$(two), $(two)};
-//|     if l.held then
 #pragma unroll
   for (int n = 0; n < NS / 2; n++) most[n % 2] = max_two(most[n % 2], held[n]);
-//|     else
-  const int lane = threadIdx.x % 32, tile_row = wg * 64 + threadIdx.x / 32 % 4 * 16;
-//|       indented(2, pr.tile_from, tile, "stage", "tile_row", "")
-#pragma unroll 1
-  for (int m = 0; m < NS / 8; m++) {
-    u32 v[4];
-//|       indented(4, pr.tile_read, tile, "")
-    most[0] = max_two(most[0], max_two(v[0], v[2])), most[1] = max_two(most[1], max_two(v[1], v[3]));
-  }
-//|     end
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int query = query_of(p, row + 8 * h);

@@ -1,32 +1,17 @@
-//| needs "l.fences_bare? l.held? l.pingpong_products l.q_lent l.q_soon?"
+//| needs "l.fences_bare? l.pingpong_products l.q_lent l.q_soon?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local unit = pr.unit_log2
       // A block that is cut, the first of a tile, and one whose rows may move are whole ones but for what comes first: hidden products, the
       // rows' m, and O. S of the next block and P V of this one are issued side by side.
-//| if l.held then
       u32 held[NS / 2];
       hold_next(held, block);
-//| end
       for (int gives = 32;; gives = 0) {  // the lane that gives V of the block before back: a first block has none
-//| local function give_v()
-        wgmma_wait<0>();
-        __syncwarp();
-        if (lane == gives) mbarrier_arrive(v_empty(smem, (v.at + STAGES_V - 1) % STAGES_V));
-//| end
-//| if l.held then
         if (!(is_whole(block) && all_stay(state))) raise_rows(block, held);
         make_scores(block, true, held);
         early_exponentials(s, state, $(unit));
-//|   give_v()
-//| else
-        const bool whole = is_whole(block);
-        mbarrier_wait(score_full(smem, stages.at), stages.parity);
-        if (!whole) hide_in_stage(p, sequence, wg_row + warp_row + g, block, smem + SMEM_SCORE + stages.at * SCORE_STAGE, wg);
-        if (!(whole && all_stay(state))) raise_rows(block);
-//|   give_v()
-        make_scores(block, true);
-        early_exponentials(s, state, $(unit));
-//| end
+        wgmma_wait<0>();
+        __syncwarp();
+        if (lane == gives) mbarrier_arrive(v_empty(smem, (v.at + STAGES_V - 1) % STAGES_V));
         other_exponentials(s, a, state, $(unit));
 //| indented(8, pr.dropping, "drop_block(block);")
 //| if l.q_lent then
@@ -52,9 +37,7 @@
 //| if pr.owns_rows then
         copy_next();
 //| end
-//| if l.held then
         hold_next(held, block);
-//| end
         wgmma_wait<1>(s);
         release_k();
 //| if l.q_soon then

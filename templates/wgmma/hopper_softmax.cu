@@ -1,5 +1,5 @@
-//| needs "c.exp c.rescale l.begins? l.besides? l.cuts? l.early? l.held? l.interleaved l.most?"
-//| needs "l.one_text? l.pingpong_softmax l.relative l.sums? l.tanh_by_fma?"
+//| needs "c.exp c.rescale l.begins? l.besides? l.cuts? l.early? l.interleaved l.most?"
+//| needs "l.pingpong_softmax l.relative l.sums? l.tanh_by_fma?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
 // Elements 2h and 2h + 1 of each four belong to row g + 8h, columns 8n + 2t and 8n + 2t + 1, where n counts the fours.
@@ -194,36 +194,9 @@ __device__ __forceinline__ bool next_maxima(const float (&s)[NS], RowState (&sta
 //| end
 
 //| end
-//| -- One statement of assembly is compiled sooner than twelve: the same operations, in the same machine code. The texts of kernels without a
-//| -- program stay.
-//| local together = l.one_text and not l.held
 // The four scores at 4n become probabilities and join the sums. RELATIVE: they are exponents already.
 template <bool RELATIVE>
 __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&state)[2], const float (&shift)[2], float scale_log2) {
-//| if together then
-  float &x0 = s[4 * n], &x1 = s[4 * n + 1], &x2 = s[4 * n + 2], &x3 = s[4 * n + 3];
-  if constexpr (RELATIVE)
-//|   for _, relative in ipairs({ true, false }) do
-    asm("{\n.reg .f32 sum;\n"
-//|     for h = 0, 1 do
-//|       local x, y, l, shift = 2 * h, 2 * h + 1, 4 + h, 7 + h
-//|       for _, i in ipairs(relative and {} or { x, y }) do
-        "fma.rn.f32 %$(i), %$(i), %6, %$(shift);\n"
-//|       end
-        "ex2.approx.ftz.f32 %$(x), %$(x);\n"
-        "ex2.approx.ftz.f32 %$(y), %$(y);\n"
-        "add.f32 sum, %$(x), %$(y);\n"
-        "add.f32 %$(l), %$(l), sum;\n"
-//|     end
-//|     if relative then
-        "}" : "+f"(x0), "+f"(x1), "+f"(x2), "+f"(x3), "+f"(state[0].l), "+f"(state[1].l));
-  else
-//|     else
-        "}" : "+f"(x0), "+f"(x1), "+f"(x2), "+f"(x3), "+f"(state[0].l), "+f"(state[1].l)
-        : "f"(scale_log2), "f"(-shift[0]), "f"(-shift[1]));
-//|     end
-//|   end
-//| else
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
@@ -236,7 +209,6 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&s
 //| end
     state[h].l += x + y;
   }
-//| end
 }
 //| -- What exponentials need: in a first block, and in a later one.
 //| local shift = l.relative and "near_shift(state[%d].m)" or "shift_of(state[%d].m, scale_log2)"
