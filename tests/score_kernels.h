@@ -12,6 +12,7 @@
 #define STEEP "slope = f32 'hq'\nfunction score(s, b, h, i, j) return s + 4 * slope[h] * (j - i - off) end\n"
 #define RELATIVE "t = bf16 'hq sq+sk-1'\nfunction score(s, b, h, i, j) return s + t[h][j - i + sq - 1] end\n"
 #define BIAS "bias = f16 'b hq sq sk'\nfunction score(s, b, h, i, j) return s + bias[b][h][i][j] end\n"
+#define BIAS_BF16 "bias = bf16 'hq sq sk'\nfunction score(s, b, h, i, j) return s + bias[h][i][j] end\n"
 #define BIAS_F32 "bias = f32 'hq sq sk'\nfunction score(s, b, h, i, j) return s + bias[h][i][j] end\n"
 #define T5                                                                 \
     "rel = f32 'hq 32'\n"                                                  \
@@ -270,7 +271,8 @@ static const score_kernel score_kernels[] = {
       true, 0, 0, 150, 300, 40, 1e-3 },
     { "wgmma_one_text_tma", BIAS, "bf16,d=128" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=48,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"),
-      true, 0, 0, 150, 300, 40, 1e-3 },    { "wgmma_one_text_anywhere", BIAS, "bf16,d=128" CAUSAL,
+      true, 0, 0, 150, 300, 40, 1e-3 },
+    { "wgmma_one_text_anywhere", BIAS, "bf16,d=128" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=direct"),
       true, 0, 0, 150, 300, 40, 1e-3 },
     { "wgmma_halves_anywhere", BIAS, "bf16,d=64" CAUSAL, /* two boxes to a row */
@@ -289,6 +291,9 @@ static const score_kernel score_kernels[] = {
     { "wgmma_alibi_near", STEEP, "fp16,d=64" CAUSAL,
       WGMMA("br=128,schedule=pingpong,bc=64,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=lazy_scaled,convert=early,o_path=direct"),
       true, 0, 0, 150, 300, 0, 1e-3 },
+    { "wgmma_halves_bf16", BIAS_BF16, "bf16,d=64" CAUSAL, /* elements that become fp32 by shifts */
+      WGMMA("br=128,schedule=pingpong,bc=128,q_bufs=1,grid=persistent,ahead=0,cluster=1,rescale=steady,convert=early,o_path=tma"),
+      true, 0, 0, 150, 400, 0, 0 },
 };
 /* clang-format on */
 #define SCORE_KERNELS (sizeof score_kernels / sizeof *score_kernels)

@@ -179,10 +179,10 @@ static const score_fault faults[] = {
     { "a box of the key beside", "wgmma_one_text", "hopper_boxes.cu", "and \" + key\" or", "and \" + key + 1\" or" },
     { "a box of another head", "wgmma_one_text", "hopper_staged.cu", "load_tile$(tile.node)(p, map$(tile.node), scored, ",
       "load_tile$(tile.node)(p, map$(tile.node), score_tile(p, sequence, 0), " },
-    { "a box that counts at another stage", "wgmma_halves", "hopper_staged.cu", "stage + $(tile.at), score_full(smem, at), $(first_row)",
-      "stage + $(tile.at), score_full(smem, (at + 1) % STAGES_SCORE), $(first_row)" },
-    { "a box that is not awaited", "wgmma_one_text", "hopper_staged.cu", "mbarrier_expect(score_full(smem, at), $(bytes));",
-      "mbarrier_arrive(score_full(smem, at));" },
+    { "a box that counts at another stage", "wgmma_halves", "hopper_staged.cu", "stage + $(tile.at), $(full), $(first_row)",
+      "stage + $(tile.at), score_full(smem, (stages.at + 1) % STAGES_SCORE), $(first_row)" },
+    { "a box that is not awaited", "wgmma_one_text", "hopper_staged.cu", "mbarrier_expect($(full), $(bytes));",
+      "mbarrier_arrive($(full));" },
     { "a box of the row's own pattern", "wgmma_halves", "program_staged.cu", "turn$(n) = lane / 16 * 16 ^ lane % 8 * 16", "turn$(n) = lane / 16 * 16" },
     { "a column's own pattern", "wgmma_held_columns", "program_staged.cu", "lane / 8 % 2 ^ lane % 8) * 16", "lane / 8 % 2) * 16" },
     { "columns that stay as they lie", "wgmma_held_columns", "hopper_staged.cu", "turned and \".trans\"", "false and \".trans\"" },
@@ -238,6 +238,11 @@ static const score_fault faults[] = {
     { "the same of rows that are stored directly", "wgmma_one_text", "hopper_store.cu", "!(sum[h] >= 0x1p-96f && ", "!(" },
     { "a sum that is lost beside an estimate", "wgmma_one_text_tma", "hopper_cut.cu", "log2_approx(sum) + m - next > -120.f", "false" },
     { "a sum of which the reciprocal is 0", "wgmma_one_text_anywhere", "hopper_store.cu", " && sum[h] <= 0x1p125f", "" },
+    { "elements of two keys in each other's place", "wgmma_halves_bf16", P, "i % 2 == 0 and \"shl.b32 element, \"",
+      "i % 2 == 1 and \"shl.b32 element, \"" },
+    { "K given back by one warpgroup for all", "wgmma_joined_rise", "flash_fwd_wgmma.cu", "{ c.stages_k, \"4 * WGS\" }",
+      "{ c.stages_k, \"4\" }" },
+    { "K of another head", "wgmma_joined", "tile_order.cu", "by = p.group;", "by = 1;" },
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)

@@ -196,7 +196,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
 //| local all = sharing and " * CLUSTER" or ""
-  if (warp == 0) {  // a lane for each buffer
+  if (warp == 0) {  // a lane for each $(l.brief and "barrier" or "buffer")
+//| if l.brief then
+//|   -- Barriers that arrive as often, in their order; of the last kind are all that are left.
+//|   local stages = l.staged and pr.produces_scores and l.staged.stages or 0
+//|   local kinds = {
+//|     { c.stages_k, "1" }, { c.stages_k, "4 * WGS" }, { c.stages_v, "1" }, { c.stages_v, "4 * WGS" },
+//|     { c.q_bufs * l.wgs, "1" }, { c.q_bufs * l.wgs, "4" },
+//|     { 2, "1" }, { 2, "4 * WGS + " .. (stages > 0 and 3 or 2) }, { 1, "1" },
+//|   }
+//|   if stages > 0 then kinds[#kinds + 1], kinds[#kinds + 2] = { stages, "SCORE_ARRIVALS" }, { stages, "4 * WGS" } end
+//|   local all, count = 0, ""
+//|   for i, kind in ipairs(kinds) do
+//|     all = all + kind[1]
+//|     count = count .. (i < #kinds and ("i < %d ? %s : "):format(all, kind[2]) or kind[2])
+//|   end
+#pragma unroll 1
+    for (int i = lane; i < $(all); i += 32)
+      mbarrier_init(barrier(smem, i), $(count));
+//| else
 //| local consumers = l.shared and "CONSUMERS" or "WGS"
 //| local of_k = l.shared and "4" or "4 * WGS"
 //| local of_rest = sharing and "(LEFT * CONSUMERS == BOXES_V ? 4 : 8) * CLUSTER" or "LEFT * CONSUMERS == BOXES_V ? 4 : 8"
@@ -245,6 +263,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| if pr.brings_mask then
     if (lane < STAGES_MASK) mbarrier_init(mask_full(smem, lane), MASK_ARRIVALS), mbarrier_init(mask_empty(smem, lane), 4 * WGS);
 //| end
+//| end
     fence_barrier_init();
   }
 //| if c.cluster > 1 then
@@ -280,7 +299,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     if (warp == 2) grid_over();
 //| end
 //| if pr.produces_scores then
-    if (warp == 3) produce_scores(p, smem$(pr.box_arguments()));
+    if (warp == 3$(l.staged.by_thread and " && lane == 0" or "")) produce_scores(p, smem$(pr.box_arguments()));
 //| end
 //| if pr.brings_mask then
     if (warp == 3) produce_masks(p, smem, lane);

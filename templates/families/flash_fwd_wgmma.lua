@@ -321,6 +321,9 @@ return masked {
     l.feeder = registers.feeder_of(a, c, p)
     l.grouped = l.staged and l.staged.group > 1 -- blocks of keys share a stage of it
     if p.score then ways_of_scores(p, c, l) end
+    -- What runs once, or once for a tile, in loops of one statement: 2 % of what compiling takes. Kernels without a program keep their text.
+    l.brief = p.score and p.score.has_score and not p.score.has_mask and not p.has_lengths and not c.parts and l.persistent
+      and c.cluster == 1 or false
     l.early = l.tanh_by_fma and l.most
     if c.rescale > 3 then
       -- Rows whose maximum is near 0 keep it until their sum is large (hopper_softmax.cu). They need no maxima, so that half of a block's
@@ -336,7 +339,7 @@ return masked {
         or l.relative and p.score.slopes and "slopes" or "scores"
     end
     -- What a program adds by a tile alone leaves hidden pairs hidden: where its elements are held, whole blocks and others have one text
-    -- but for masks and maxima. At d = 64 to 112 that was raced and slower (docs/experiments.md).
+    -- but for masks and maxima. At d = 64 to 112 that was raced and slower (docs/experiments/programs.md).
     l.one_text = l.cuts == "held" and c.cluster == 1 and c.o_path ~= 1 and p.score.adds == l.staged.tiles[1].node
       and not p.score.has_mask and not p.has_score_columns or false
     -- Fences before products list O and P but where machine code is the same without: a list is 1 to 3 % of what compiling takes.
@@ -352,7 +355,7 @@ return masked {
     l.sums_show = (l.sums or l.most) and (c.o_path == 2 and (not p.has_lengths or l.once) or l.one_text)
     -- A wait for P V lists O, so that nothing of it is read before: a list is a percent of what compiling takes. Here all that reads O
     -- waits for shuffles that come after, or stores it.
-    l.waits_bare = l.cuts == "plain" and l.sums_show and not p.has_lengths
+    l.waits_bare = (l.cuts == "plain" or l.cuts == "joins" or l.one_text) and l.sums_show and not p.has_lengths
     return l
   end,
 

@@ -53,6 +53,28 @@ for (int i = 0; i < 4; i++) {
 }
 //|     end
 //|   end
+//|   -- Reads the elements of eight products, two to a word, and adds them: in one statement, which is compiled sooner than 25.
+//|   local function add_tile(tile, x)
+//|     local bf16, into = tile.of.bf16, {}
+//|     for i = 0, 7 do into[#into + 1] = ('"+f"(%s[8 * m + %d])'):format(x, i) end
+asm volatile("{\n.reg .b32 v<4>;\n"
+//|     if bf16 then
+    ".reg .b32 element;\n"
+//|     else
+    ".reg .b16 low, high;\n.reg .f32 element;\n"
+//|     end
+    "ldmatrix.sync.aligned.m8n8.x4$(tile.columns and ".trans" or "").shared.b16 {v0, v1, v2, v3}, [%8];\n"
+//|     for i = 0, 7 do
+//|       local word, add = "v" .. i // 2, ("fma.rn.f32 %%%d, %%%d, %%9, element;"):format(i, i)
+//|       if bf16 then
+    "$(i % 2 == 0 and "shl.b32 element, " .. word .. ", 16" or "and.b32 element, " .. word .. ", 0xffff0000");\n$(add)\n"
+//|       else
+    "$(i % 2 == 0 and "mov.b32 {low, high}, " .. word .. ";\\n" or "")cvt.f32.f16 element, $(i % 2 == 0 and "low" or "high");\n$(add)\n"
+//|       end
+//|     end
+    "}" : $(table.concat(into, ", "))
+    : "r"($(pr.tile_at(tile, tile.node))), "f"(p.scale) : "memory");
+//|   end
 //|   -- Where a thread reads a line.
 //|   local function begin_line(line, stage, row)
 //|     local n = line.node
@@ -122,8 +144,14 @@ float2 before$(n) = load_shared_float2(from$(n));
 //|     local ahead = ""
 //|     for _, of in ipairs(program.arrays) do ahead = ahead .. ", " .. arguments[of.node] end
 //|     if program.of_distance then ahead = ahead .. ", " .. arguments[program.of_distance] end
+//|     local only = #l.staged.tiles == 1 and #l.staged.lines == 0 and l.staged.tiles[1]
 #pragma unroll
 for (int m = 0; m < NS / 8; m++) {
+//|     if only and only.node == program.adds and not only.of.wide and not only.shifted then
+//|       indented(2, add_tile, only, x)
+}
+//|       return
+//|     end
 //|     for _, tile in ipairs(l.staged.tiles) do
 //|       local n = tile.node
 //|       if tile.of.wide then

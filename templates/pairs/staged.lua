@@ -44,7 +44,8 @@ end
 -- Tiles { of =, at =, bytes =, pitch =, boxed =, swizzled =, box = }, in the order of the program's arrays, and lines { of =, node =,
 -- at = }: at is in a stage; copy: bytes of one of a line's copies; span: keys of a stage, those of `group` blocks. far: { at =, below =,
 -- above = }, a flag and the number, and on which sides there are such blocks. owned: warps of consumers copy tiles, each its own rows, of
--- which shifted are those whose rows begin anywhere; produced: a warp of the producer brings what else there is.
+-- which shifted are those whose rows begin anywhere; produced: a warp of the producer brings what else there is,
+-- by_thread: one of its threads, where boxes are all.
 -- bytes: of a stage.
 function staged.places(p, c, stages, group)
   local l = { tiles = {}, lines = {}, bytes = 0, stages = stages or LEAST, boxed = {}, maps = {} }
@@ -89,6 +90,8 @@ function staged.places(p, c, stages, group)
     end
   end
   l.produced = l.produced or #l.lines > 0
+  l.by_thread = l.produced and #l.lines == 0
+  for _, tile in ipairs(l.tiles) do l.by_thread = l.by_thread and (tile.boxed or tile.owned) and true or false end
   l.bytes = (l.bytes + align - 1) // align * align
   return l
 end

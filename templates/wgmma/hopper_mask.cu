@@ -100,12 +100,9 @@ __device__ __forceinline__ void raise_tops(const float (&s)[NS], float (&tops)[2
   for (int n = 0; n < NS / 2; n++) most[n % 2] = max_two(most[n % 2], held[n]);
 #pragma unroll
   for (int h = 0; h < 2; h++) {
-    // The weight of an only key is 1, which no estimate gives: the row is computed again.
     const int query = query_of(p, row + 8 * h);
-    const bool only = $(pr.first_key("query")) == $(pr.last_key("query"));
     const float x[2] = {$(floats:format("most[h]", "most[h]"))};
-    const float most_score = score_pair_ahead<false>(p, scored, scored.h, query, block * BC + 2 * t, 0, s[2 * h], fmaxf(x[0], x[1]));
-    tops[h] = only ? 2 * FAR : most_score;
+    tops[h] = score_pair_ahead<false>(p, scored, scored.h, query, block * BC + 2 * t, 0, s[2 * h], fmaxf(x[0], x[1]));
   }
 }
 //|   end

@@ -1,4 +1,4 @@
-//| needs "c.cluster l.apart? l.draw_barriers? l.halves? l.near? l.persistent l.pingpong_softmax l.reverses? l.runs? l.shared?"
+//| needs "c.cluster l.apart? l.brief? l.draw_barriers? l.halves? l.near? l.persistent l.pingpong_softmax l.reverses? l.runs? l.shared?"
 //| needs "l.split? l.tail_barriers? l.v_in_k?"
 //| local from = l.runs and "from + " or ""
 //| local pr = include("pairs/pairs.lua").of(p, l)
@@ -273,10 +273,16 @@ __device__ __forceinline__ void produce_queries(const Params &p, const TensorMap
 //| end
 //| local q_full = p.has_lengths and "full" or "q_full(smem, q.at, wg)"
 //| if not pr.cuts_right or l.pingpong_softmax then
+//|   if l.brief then
+#pragma unroll 1
+//|   end
     for (int wg = 0; wg < WGS; wg++) {
 //| else
     // Who has the last rows is the first to see keys, and in a window the first to be done with the tile before. But turns at the
     // exponentials begin with the first rows.
+//|   if l.brief then
+#pragma unroll 1
+//|   end
 //|   if l.reverses then
     for (int n = WGS - 1; n >= 0; n--) {
       const int wg = slot == 0 ? n : WGS - 1 - n;

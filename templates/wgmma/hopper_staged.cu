@@ -192,7 +192,36 @@ __device__ __forceinline__ int far_side(const Params &p, const ScoreTile &scored
 //| if #boxes > 0 then
 //|   include "wgmma/hopper_boxes.cu"
 //| end
-//| if l.staged.produced then
+//| local function load_boxes(full)
+//|   local bytes = 0
+//|   for _, tile in ipairs(boxes) do bytes = bytes + tile.bytes end
+mbarrier_expect($(full), $(bytes));
+//|   for _, tile in ipairs(boxes) do
+load_tile$(tile.node)(p, map$(tile.node), scored, stage + $(tile.at), $(full), $(first_row), block * BC);
+//|   end
+//| end
+//| if l.staged.by_thread then
+// All that comes are boxes: by one thread.
+__device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box_types())) {
+  Ring<STAGES_SCORE> stages;
+  TileQueue tiles;
+  Tile where;
+  grid_wait();
+  while (tiles.next(p, smem, where)) {
+    const KeyRange keys = tiles.keys(p, smem, 0);
+    const Sequence sequence = sequence_of(p, where.batch);
+    const ScoreTile scored = score_tile(p, sequence, where.head);
+    tiles.done(smem, false);
+#pragma unroll 1
+    for (int block = keys.loaded_hi; block >= keys.loaded_lo; block--) {
+      const u32 stage = smem + SMEM_SCORE + stages.at * SCORE_STAGE, full = score_full(smem, stages.at);
+      mbarrier_wait(score_empty(smem, stages.at), stages.parity ^ 1);
+//|   indented(6, load_boxes, "full")
+      stages.next();
+    }
+  }
+}
+//| elseif l.staged.produced then
 // Where a block's tile is is looked up each time, so that no register holds it: they are few here.
 __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box_types())) {
 //| if l.persistent then
@@ -238,19 +267,6 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
 //| end
       mbarrier_wait(score_empty(smem, at), turn / STAGES_SCORE ^ 1);
       const u32 stage = smem + SMEM_SCORE + at * SCORE_STAGE;
-//| -- Where boxes are all, they leave first, so that nothing of them is held while elements are copied.
-//| local function load_boxes()
-//|   local bytes = 0
-//|   for _, tile in ipairs(boxes) do bytes = bytes + tile.bytes end
-      if (threadIdx.x % 32 == 0) {
-        mbarrier_expect(score_full(smem, at), $(bytes));
-//|   for _, tile in ipairs(boxes) do
-        load_tile$(tile.node)(p, map$(tile.node), scored, stage + $(tile.at), score_full(smem, at), $(first_row), block * BC);
-//|   end
-      }
-//| end
-//| local boxes_alone = #boxes > 0 and #copied == 0 and #l.staged.lines == 0
-//| if boxes_alone then load_boxes() end
 //| for _, tile in ipairs(copied) do
       stage_tile$(tile.node)(p, scored, stage + $(tile.at), $(first_row), block * BC, opaque((int)threadIdx.x) % 32);
 //| end
@@ -333,7 +349,11 @@ __device__ __forceinline__ void produce_scores(const Params &p, u32 smem$(pr.box
       mbarrier_arrive_copied(score_full(smem, at));
 //| end
       __syncwarp();
-//| if #boxes > 0 and not boxes_alone then load_boxes() end
+//| if #boxes > 0 then
+      if (threadIdx.x % 32 == 0) {
+//|   indented(8, load_boxes, "score_full(smem, at)")
+      }
+//| end
 //| if #boxes == 0 then
       if (threadIdx.x % 32 == 0) mbarrier_arrive(score_full(smem, at));
 //| end

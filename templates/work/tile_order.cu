@@ -1,4 +1,4 @@
-//| needs "l.placed? c.pack? c.sections? l.in_chunks? l.runs? l.even_rows? l.pack? l.parts? l.pieces? l.shared? l.split? l.walks?"
+//| needs "l.brief? l.placed? c.pack? c.sections? l.in_chunks? l.runs? l.even_rows? l.pack? l.parts? l.pieces? l.shared? l.split? l.walks?"
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| local wk = include("work/work.lua").of(p, l)
 //| local packed = (c.pack or l.pack) == 1  -- a tile has rows of all heads of a group
@@ -68,11 +68,30 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
 //| else
   const int widest = p.section;
 //| end
+//| if l.brief then
+  // One division in the text for four: the section, the tile, the head of Q, that of K and V.
+  Tile w;
+  u32 section = 0, n = index, by = p.tiles * widest;
+#pragma unroll 1
+  for (int turn = 0; turn < 4; turn++) {
+    const u32 whole = n / by, rest = n % by;
+    n = rest;
+    if (turn == 0) section = whole * widest, by = min(widest, total - (int)section);  // the last section may be narrower
+//|   -- The first of a tile's keys are those beside its diagonal: of rows from the last on they lie in the L2 already.
+    if (turn == 1) w.row = $(pr.right and "(p.tiles - 1 - (int)whole)" or "(int)whole") * BR, n += section, by = heads;
+    if (turn == 2) w.batch = whole, w.head = rest, by = p.group;
+    if (turn == 3) w.kv_head = whole;
+  }
+  return w;
+}
+//| else
   const int per_section = $(l.runs and "2 * " or "")p.tiles * widest;
   const int section = index / per_section, rest = index % per_section;
   const int width = min(widest, total - section * widest);  // the last section may be narrower
   const int tile = rest / width, at = section * widest + rest % width;
 //| end
+//| end
+//| if not l.brief then
   Tile w;
 //| local high = l.even_rows and "rows_of_tile(p)" or "BR"
 //| -- The first of a tile's keys are those beside its diagonal: of rows from the last on they lie in the L2 already.
@@ -101,6 +120,7 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
 //| end
   return w;
 }
+//| end
 //| end
 //|   if l.pieces then
 // A last round of few tiles would keep few blocks at work for as long as a whole round: where pieces of these tiles, of fewer warpgroups,
