@@ -238,7 +238,7 @@ static const score_fault faults[] = {
     { "the same of rows that are stored directly", "wgmma_one_text", "hopper_store.cu", "!(sum[h] >= 0x1p-96f && ", "!(" },
     { "a sum that is lost beside an estimate", "wgmma_one_text_tma", "hopper_cut.cu", "log2_approx(sum) + m - next > -120.f", "false" },
     { "a sum of which the reciprocal is 0", "wgmma_one_text_anywhere", "hopper_store.cu", " && sum[h] <= 0x1p125f", "" },
-    { "elements of two keys in each other's place", "wgmma_halves_bf16", P, "i % 2 == 0 and \"shl.b32 element, \"",
+    { "elements of two keys in each other's place", "wgmma_halves_bf16", "program_staged.cu", "i % 2 == 0 and \"shl.b32 element, \"",
       "i % 2 == 1 and \"shl.b32 element, \"" },
     { "K given back by one warpgroup for all", "wgmma_joined_rise", "flash_fwd_wgmma.cu", "{ c.stages_k, \"4 * WGS\" }",
       "{ c.stages_k, \"4\" }" },
