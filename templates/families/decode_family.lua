@@ -105,9 +105,10 @@ function decode.layout(p, c, a, wide)
     l.half = c.br <= 8
     -- Blocks of 8 columns of O as it is summed up; of 16 where it is transposed.
     l.ob = wide and l.vb or l.chunks_v * codes_of.registers(l.low.v) // (l.half and 2 or 1)
-    l.limbs = (c.br == 4 or (c.limbs or 0) == 1) and limbs.of_k(p, l) or nil
+    l.limbs = (c.br == 4 or c.br == 8 and (c.limbs or 0) == 1) and limbs.of_k(p, l) or nil
     if l.limbs then l.limbs.tiles = c.br // 4 end
-    if l.limbs and limbs.is_integer(l.low.v) then
+    l.standing = c.br == 16 and (c.limbs or 0) == 1 and limbs.of_k(p, l) or nil
+    if (l.limbs or l.standing) and limbs.is_integer(l.low.v) then
       l.integers_v, l.ob = limbs.of_v(p, c, l)
     end
   end
@@ -115,6 +116,7 @@ function decode.layout(p, c, a, wide)
     l.cost_k, l.cost_v = l.low.k.cost, l.low.v.cost
     local nibbles = l.low.k.bits == 4
     if l.limbs then l.cost_k = (l.low.k.has_scale and 0.75 or 0.1) + (nibbles and 0.5 or 0) end
+    if l.standing then l.cost_k = l.low.k.has_scale and 1.5 or 0.75 end
     if l.integers_v then l.cost_v = (l.low.v.has_scale and 0.3 or 0) + (l.low.v.bits == 4 and 0.63 or 0.75) end
   end
   l.copiers, l.copier = "GROUP_THREADS", "(threadIdx.x % GROUP_THREADS)"
@@ -154,10 +156,10 @@ function decode.layout(p, c, a, wide)
     l.q = round_up(l.used, 16)
     l.used = l.q + (l.chunks * codes_of.registers(l.low.k) // 2 + 1) // 2 * 512 * heads
     if l.limbs then l.used = l.q + l.limbs.tiles * l.limbs.words * 128 * heads end
-    if l.low.k.has_scale and l.limbs then  -- scales of K's blocks, of a group's keys
-      l.floats = l.used
-      l.used = l.floats + groups * c.bk * codes_of.scales(l.low.k, p.d) * 4
-    end
+  end
+  if (l.limbs or l.standing) and l.low.k.has_scale then  -- scales of K's blocks, of a group's keys
+    l.floats = l.used
+    l.used = l.floats + groups * c.bk * codes_of.scales(l.low.k, p.d) * 4
   end
   if l.boxes then  -- mbarriers of the groups' buffers; where heads share them one that tells when all have read a buffer, too
     l.barriers = round_up(l.used, 8)
@@ -207,6 +209,7 @@ function decode.layout(p, c, a, wide)
   local q_steps = l.low and (wide and p.d // 16 or l.chunks * codes_of.registers(l.low.k) // 2) or l.chunks // 2
   l.regs = mb * q_steps * 4 + mb * (l.ob or l.vb) * 4 + mb * (c.bk // 8) * 4 + mb * 8 + 44
   if l.limbs then l.regs = l.regs + l.limbs.tiles * l.limbs.words * 2 - q_steps * (l.tokens and 2 or 4) end
+  if l.standing then l.regs = l.regs + l.standing.blocks * 4 end
   if l.tokens then l.regs = l.regs - q_steps * 2 - 10 end  -- Q is half of that, and a warp's walk knows one address less
   return l
 end

@@ -38,7 +38,8 @@ return decode.family {
     { "token_rows", { 0, 1 },
       "rows of few bits come as they lie in a cache, all of a block's heads of a token side by side, into one tile of these heads",
       later = true },
-    { "limbs", { 0, 1 }, "eight rows over K of integers are multiplied by products of integers, too, four at a time", later = true },
+    { "limbs", { 0, 1 }, "8 rows over K of integers are multiplied by products of integers, too, four at a time, 16 by codes as they stand",
+      later = true },
     { "boxes", { 0, 1 }, "rows of few bits come by TMA, a head's rows of a block of keys at a time", later = true },
   },
   constraints = {
@@ -71,7 +72,7 @@ return decode.family {
     end },
     { "limbs", function(p, c)
       if (c.limbs or 0) == 0 then return true end
-      return limbs.has_two_limbs(p, c)
+      return limbs.has_more(p, c)
     end },
     { "token_rows_whole", function(p, c)
       if (c.token_rows or 0) == 0 or p.hkv % c.head_warps == 0 then return true end
@@ -120,7 +121,7 @@ return decode.family {
                          or { { 64, 8 // heads, { 2, 1, 1 } }, { 32, 8 // heads, { 3, 1, 1 } }, { 32, 8 // heads, { 3, 2, 1 } },
                               { 64, 1, { 2, 2, 1 } }, (raced or a.hbm_gbs > 4000) and { 32, 8 // heads, { 2, 2, 1 } } or nil }) do
         local tile = { br = br, bk = x[1], row_warps = 1, key_warps = x[2], head_warps = heads, token_rows = 1 }
-        if two and limbs.has_two_limbs(p, tile) then tile.limbs = 1 end
+        if two and limbs.has_more(p, tile) then tile.limbs = 1 end
         if goes(heads) and (x[2] > 1 or heads ~= 2) and kv_rows.has_token_rows(p, tile) then
           local shares = { heads == 2 and { x[3][1], x[3][2], 8 } or x[3] }
           -- 16 warps of four rows find room; 12, where memory is so fast that what they issue bounds: on an H100 none of seven races.
@@ -146,7 +147,7 @@ return decode.family {
     for _, x in ipairs(by_boxes) do
       local tile = { br = boxed_br, bk = x[1], row_warps = 1, key_warps = x[4] or 8 // x[2], head_warps = x[2], token_rows = 1, boxes = 1 }
       -- Limbs of wider rows spill 250 to 400 bytes: 261 us for 135, 3 KV heads of d = 256 on an H200.
-      if two and p.d <= 192 and limbs.has_two_limbs(p, tile) then tile.limbs = 1 end
+      if (two or boxed_br == 16) and p.d <= 192 and limbs.has_more(p, tile) then tile.limbs = 1 end
       if goes(x[2]) and kv_rows.has_token_rows(p, tile) and kv_rows.has_boxes(p, tile, a.cc) then
         local blocks = p.d <= 64 and br == 4 and x[2] == 8 and codes(p.kv, a.cc).bits == 4 and 2 or 1
         for _, to in ipairs(starts.of({ tile }, "last_block", { { x[3], blocks, 8 } })) do list[#list + 1] = to end
@@ -164,6 +165,7 @@ return decode.family {
       local tile = { br = own, bk = x[1], row_warps = 1, key_warps = x[2], head_warps = x[3], boxes = 1 }
       if goes(x[3]) and kv_rows.has_boxes(p, tile, a.cc) then
         if x[3] == 1 then tile.head_warps = 0 end
+        if own == 16 and not p.has_batch_invariant and limbs.has_more(p, tile) then tile.limbs = 1 end
         -- The other heads of the same keys are walked by other blocks, in step: lines of scales have all heads of a token.
         for _, to in ipairs(starts.of({ tile }, "last_block", { { x[4], 1, x[3] > 1 and 8 or 1 } })) do list[#list + 1] = to end
       end
