@@ -106,7 +106,8 @@ static bool conflict_inside(sim_warp *w, const sim_insn *i, int lane, uint32_t w
         snprintf(who, sizeof who, "lane %u of its warp has", other - 1);
     if (lane >= 0)
         snprintf(me, sizeof me, "lane %d", lane);
-    return sim_fault(w, i, lane, SIM_CHECK_RACE, "race in shared memory: %s %s offset %u, which %s %s, with no __syncwarp() between the two", me,
+    return sim_fault(w, i, lane, SIM_CHECK_RACE,
+                     "race in shared memory: %s %s offset %u, which %s %s, with no __syncwarp() between the two", me,
                      writes ? "writes" : "reads", word * 4, who, writes ? "read" : "written") != STEP_FAULT;
 }
 
@@ -166,8 +167,8 @@ bool sim_shared_read_of(sim_block *b, sim_warp *w, const sim_insn *i, int lane, 
             uint32_t other = (uint16_t)wrote;
             if (ordered(w, wrote, lane))
                 seen = wrote;
-            else if (wrote >> 16 & bytes && !(other == me ? conflict_inside(w, i, lane, k, wrote >> 20 & 63, false)
-                                                          : conflict(w, i, lane, k, other, false, true)))
+            else if (wrote >> 16 & bytes &&
+                     !(other == me ? conflict_inside(w, i, lane, k, wrote >> 20 & 63, false) : conflict(w, i, lane, k, other, false, true)))
                 return false;
         }
         if (b == w->block)

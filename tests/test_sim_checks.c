@@ -148,7 +148,8 @@ Test(sim_checks, races_between_lanes)
     static const struct {
         const char *text, *words;
     } rows[] = {
-        { LANES("st.shared.u32 [%r9], %r0; $1 ld.shared.u32 %r3, [%r2];"), "lane 0 reads offset 4, which lane 1 of its warp has written, with no __syncwarp()" },
+        { LANES("st.shared.u32 [%r9], %r0; $1 ld.shared.u32 %r3, [%r2];"),
+          "lane 0 reads offset 4, which lane 1 of its warp has written, with no __syncwarp()" },
         { LANES("st.shared.u32 [%r9], %r0; $1 shfl.sync.bfly.b32 %r4, %r0, 1, 31, -1; ld.shared.u32 %r3, [%r2];"), "has written" },
         { LANES(OWN_COPY "$1 ld.shared.u32 %r3, [%r2];"), "of its warp has written" },
         { LANES(OWN_COPY "bar.warp.sync -1; ld.shared.u32 %r3, [%r2]; $1 st.shared.u32 [%r9], %r3;"), "of its warp has read" },

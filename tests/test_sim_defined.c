@@ -405,7 +405,8 @@ Test(sim_defined, stmatrix)
         begin(); /* the upper half of lane 7: row 1, column 7 */
         add("mov.u32 %%r9, buf; and.b32 %%r12, %%r0, 7; shl.b32 %%r12, %%r12, 4; add.u32 %%r13, %%r9, %%r12; mov.b32 %%x2, 0; setp.eq.u32 "
             "%%p2, %%r0, 7; @%%p2 mov.b32 %%x2, {0, %%h7};\n"
-            "stmatrix.sync.aligned.m8n8.x1%s.shared.b16 [%%r13], {%%x2}; bar.warp.sync -1; shl.b32 %%r12, %%r0, 2; add.u32 %%r9, %%r9, %%r12; ld.shared.u32 "
+            "stmatrix.sync.aligned.m8n8.x1%s.shared.b16 [%%r13], {%%x2}; bar.warp.sync -1; shl.b32 %%r12, %%r0, 2; add.u32 %%r9, %%r9, "
+            "%%r12; ld.shared.u32 "
             "%%x0, [%%r9]; and.b32 %%x1, %%x0, %s;\n",
             trans ? ".trans" : "", trans ? "0xffff0000" : "0xffff");
         int word = trans ? (7 * 8 + 1) / 2 : (1 * 8 + 7) / 2;
