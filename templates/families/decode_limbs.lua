@@ -45,8 +45,8 @@ local function joined_chunks(f, blocks)
   for b = 0, blocks - 1 do first[b] = b * f.block_bytes // 16 end
   return first, (f.block_bytes - 2) // 16
 end
--- Eight rows may be two such tiles, for which K's words are joined once. For 16 rows codes of K are fp16 as they stand, too, a sum for each
--- block of them.
+-- Eight rows may be two such tiles, for which K's words are joined once. For 16 rows codes of K are fp16 as they stand, a sum for each block
+-- of them; where a row is one block that gains nothing.
 function limbs.has_more(p, c)
   if c.br ~= 8 and c.br ~= 16 or c.row_warps ~= 1 then return false, "limbs of br = " .. c.br .. " rows" end
   local low = kv_rows.low_bits(p, 80)
@@ -55,8 +55,7 @@ function limbs.has_more(p, c)
     if not f or not limbs.is_integer(f) then return false, "codes are no integers" end
     local most = kv_rows.shifts(p, f) and 16 - p.kv_align or 0
     if (c.token_rows or 0) == 1 then most = kv_rows.token_rows(f, x[2], math.max(1, c.head_warps or 0)).most end
-    local whole = c.br == 16 and f.block == 1
-    if not whole and not joins(f, x[2] // f.block, most) then return false, "words are not joined" end
+    if not joins(f, x[2] // f.block, most) then return false, "words are not joined" end
   end
   return true
 end

@@ -165,7 +165,6 @@ return decode.family {
       local tile = { br = own, bk = x[1], row_warps = 1, key_warps = x[2], head_warps = x[3], boxes = 1 }
       if goes(x[3]) and kv_rows.has_boxes(p, tile, a.cc) then
         if x[3] == 1 then tile.head_warps = 0 end
-        if own == 16 and not p.has_batch_invariant and limbs.has_more(p, tile) then tile.limbs = 1 end
         -- The other heads of the same keys are walked by other blocks, in step: lines of scales have all heads of a token.
         for _, to in ipairs(starts.of({ tile }, "last_block", { { x[4], 1, x[3] > 1 and 8 or 1 } })) do list[#list + 1] = to end
       end

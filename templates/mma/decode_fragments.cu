@@ -282,9 +282,8 @@ struct WarpRows {
         }
       }
 //| if I and l.standing then
-//|   local sides = { k = {}, v = {} }
-//|   local factor = "v_factor * 0x1p24f" .. (p.v_scale == 2 and " * v_top" or "") .. (power and " * undo(power)" or "")
-//|   ;(include "mma/low_standing.cu")(l, nil, { sides = sides }).leave(factor)
+//|   local standing = (include "mma/low_standing.cu")(l, nil, {})
+//|   standing.leave()
 //| elseif I then
     // O has queries 2t and 2t + 1 as columns, and columns where V's codes have them as rows, each too large by what it had codes too large.
     const float of_o = v_factor * 0x1p24f$(p.v_scale == 2 and " * v_top" or "")$(power and " * undo(power)" or "");

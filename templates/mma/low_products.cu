@@ -360,7 +360,7 @@ __device__ __forceinline__ void times_scale(u32 (&h)[K_WORD], const KBlocks &sca
 //| local integers = (include "mma/low_integers.cu")(l, {
 //|   sides = sides, load_row = load_row, k_pitch = k_pitch, v_pitch = v_pitch, shuffled = shuffled,
 //| })
-//| local standing = l.standing and (include "mma/low_standing.cu")(l, integers, { sides = sides, k_pitch = k_pitch, v_pitch = v_pitch })
+//| local standing = l.standing and (include "mma/low_standing.cu")(l, integers, { k_pitch = k_pitch, v_pitch = v_pitch })
 //| if standing then
 //|   standing.scores()
 //| elseif l.limbs then

@@ -1,11 +1,12 @@
-//| needs "l.chunks l.chunks_v l.floats? l.integers_v? l.low l.standing?"
-//| -- low_standing: the two products of 16 rows over codes that are integers, which are fp16 as they stand, below its normal numbers: 2^-24
-//| -- times the code, and too large by half of what codes have room for. What that adds is known where Q is, and is a column more of O. A block's
-//| -- scale multiplies sums of its products, and P.
+//| needs "l.chunks l.chunks_v l.integers_v? l.low l.shifts_v? l.standing?"
+//| -- low_standing: the two products of 16 rows over blocks of codes that are integers, which are fp16 as they stand, below its normal
+//| -- numbers: 2^-24 times the code, and too large by half of what codes have room for. What that adds is known where Q is, and is a column
+//| -- more of O. A block's scale multiplies sums of its products, and P.
 //|
-//| -- integers: what low_integers.cu has, of which these are the scales of K's blocks, the power of P and V's registers; of: what low_products.cu has.
+//| -- integers: what low_integers.cu has, of which these are the scales of K's blocks, the power of P and V's registers. of: what
+//| -- low_products.cu has.
 //| return function(l, integers, of)
-//|   local K, V, kd, vd, I, S = l.low.k, l.low.v, of.sides.k.n, of.sides.v.n, l.integers_v, l.standing
+//|   local K, V, I, S = l.low.k, l.low.v, l.integers_v, l.standing
 //|   local k_pitch, v_pitch = of.k_pitch, of.v_pitch
 //|   local to = {}
 //|
@@ -25,10 +26,8 @@ __device__ __forceinline__ void standing_rows(u32 (&h)[K_WORD], u32 word) {
 //|     end
 }
 // S = Q K^T for the warp's rows and the BC keys of one tile: a block's sum begins with what its codes are too large by, times Q.
-__device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &q, u32 k_tile, $(kd and "u32 floats, " or "")const Lane &at) {
-//|     if kd then
+__device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &q, u32 k_tile, u32 floats, const Lane &at) {
   leave_scales(floats, k_tile, at);
-//|     end
 #pragma unroll
   for (int n = 0; n < NB; n += 2) {
     u32 words[2][CHUNKS];
@@ -44,28 +43,22 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
 //|     end
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-//|     if kd then
       float scale[2][K_SCALES_OF_ROW];
       load_floats(scale, floats + ((n + i) * 8 + at.t * 2) * (K_SCALES_OF_ROW * 4));
-//|     end
 //|     for b = 0, S.blocks - 1 do
       {
         float sum[4] = {q.less[$(b)][0], q.less[$(b)][1], q.less[$(b)][2], q.less[$(b)][3]};
 #pragma unroll
         for (int r = 0; r < $(S.chunks); r++) {
           u32 h[K_WORD];
-//|       if S.joined then
-//|         local which = ("at.k_joins[%d]%s"):format(b // 2, b % 2 == 1 and " >> 16" or "")
+//|       local which = ("at.k_joins[%d]%s"):format(b // 2, b % 2 == 1 and " >> 16" or "")
           standing_rows(h, __byte_perm(words[i][$(S.first[b]) + r], words[i][$(S.first[b] + 1) + r], $(which)));
-//|       else
-          standing_rows(h, words[i][r]);
-//|       end
 #pragma unroll
           for (int j = 0; j < K_WORD / 2; j++) mma_full(sum, q.full[0][($(b * S.chunks) + r) * (K_WORD / 2) + j], h[2 * j], h[2 * j + 1]);
         }
 #pragma unroll
         for (int e = 0; e < 4; e++)
-          s[0][n + i][e] = $(not kd and "sum[e]" or b == 0 and "sum[e] * scale[e % 2][0]" or ("fmaf(sum[e], scale[e %% 2][%d], s[0][n + i][e])"):format(b));
+          s[0][n + i][e] = $(b == 0 and "sum[e] * scale[e % 2][0]" or ("fmaf(sum[e], scale[e %% 2][%d], s[0][n + i][e])"):format(b));
       }
 //|     end
     }
@@ -90,8 +83,8 @@ __device__ __forceinline__ void find_less(QFragments &q) {
 //|     integers.power()
 // O += P V, and what codes that are too large add to a row of it. Block (b * $(I.chunks) + i) * V_WORD + r of O has register r of words of
 // the i-th chunk of V's block b. P is that of the keys times the scale of their block. What is too large of block b has block EXCESS + b.
-//|     local power = vd and "PowerOfP &power, " or ""
-__device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&s)[MB][NB][4], $(power)u32 v_tile, const Lane &at) {
+__device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&s)[MB][NB][4], PowerOfP &power, u32 v_tile,
+                                           const Lane &at) {
 #pragma unroll
   for (int kk = 0; kk < NB / 2; kk++) {
     u32 words[CHUNKS_V][2];
@@ -106,30 +99,22 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&
     ldmatrix_x2_trans(words[CHUNKS_V - 1][0], words[CHUNKS_V - 1][1], v_tile + at.last_v + kk * 16 * $(v_pitch) * 16);
 //|     end
     u32 of_keys[4];  // P of rows g and g + 8 of keys 2t and 2t + 1, and of those 8 further
-//|     local up = vd and " * power.up" or ""
 #pragma unroll
     for (int i = 0; i < 4; i++)
-      of_keys[i] = pack_f16x2(s[0][2 * kk + i / 2][i % 2 * 2]$(up), s[0][2 * kk + i / 2][i % 2 * 2 + 1]$(up));
-//|     if vd then
-//|       integers.scales_of_keys()
-//|     end
+      of_keys[i] = pack_f16x2(s[0][2 * kk + i / 2][i % 2 * 2] * power.up, s[0][2 * kk + i / 2][i % 2 * 2 + 1] * power.up);
+//|     integers.scales_of_keys()
 //|     for b = 0, I.blocks - 1 do
     {
       u32 of_block[4];
 #pragma unroll
-      for (int i = 0; i < 4; i++) of_block[i] = $(vd and ("mul_f16x2(of_keys[i], scale[i / 2][%d])"):format(b) or "of_keys[i]");
+      for (int i = 0; i < 4; i++) of_block[i] = mul_f16x2(of_keys[i], scale[i / 2][$(b)]);
 #pragma unroll
       for (int i = 0; i < $(I.chunks); i++) {
         u32 lo[V_WORD], hi[V_WORD];
-//|       if I.joined then
         const int chunk = $(I.first[b]) + i;
         const bool later = at.v_row <= $(b * V.block_bytes % 16 // 2);  // the row's codes are those of the next chunk
         integers_of_columns(lo, later ? words[chunk + 1][0] : words[chunk][0]);
         integers_of_columns(hi, later ? words[chunk + 1][1] : words[chunk][1]);
-//|       else
-        integers_of_columns(lo, words[i][0]);
-        integers_of_columns(hi, words[i][1]);
-//|       end
 #pragma unroll
         for (int r = 0; r < V_WORD; r++) mma_full(o[0][$(b * I.rows) + i * V_WORD + r], of_block, lo[r], hi[r]);
       }
@@ -141,9 +126,9 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&
 }
 //|   end
 //|
-//|   -- In WarpRows::leave(): O where the group leaves it, without what is too large. factor: of all of O.
-//|   function to.leave(factor)
-    const float of_o = $(factor);
+//|   -- In WarpRows::leave(): O where the group leaves it, without what is too large.
+//|   function to.leave()
+    const float of_o = v_factor * 0x1p24f * undo(power);
     const int t = opaque(at.t);
 //|     local f = V
 //|     for b = 0, I.blocks - 1 do
@@ -152,29 +137,23 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&
 #pragma unroll
       for (int x = 0; x < 2; x++) {
         // The first of two bytes of a row of V that are of columns side by side.
-//|       if I.joined then
         const int byte = i * 16 + (((2 * t + x) * 2$(l.shifts_v and " - at.v_shift" or "") - $(b * f.block_bytes % 16 + 2)) & 15);
         const int column = $(b * f.block) + byte;
-//|       else
-        const int column = i * 16 + (2 * t + x) * 2;
-        if (DV % 16 != 0 && column >= COLS) continue;
-//|       end
 #pragma unroll
         for (int h = 0; h < 2; h++) {
           const int r = row + h * 8 + at.g;
           if (r >= rows) continue;
           const float(*const of_block)[4] = o[0] + $(b * I.rows) + i * V_WORD;
           const float more = o[0][EXCESS + $(b)][2 * h];
-//|       local function by(i) return p.v_scale == 4 and (" * of_column(column + %d)"):format(i) or "" end
 //|       if f.bits == 8 then
           *(float2 *)(exchange + exchange_offset(r, column / 2)) =
-              make_float2((of_block[0][2 * h + x] - more) * of_o$(by(0)), (of_block[1][2 * h + x] - more) * of_o$(by(1)));
+              make_float2((of_block[0][2 * h + x] - more) * of_o, (of_block[1][2 * h + x] - more) * of_o);
 //|       else
           // Upper halves are 16 times their codes.
           *(float2 *)(exchange + exchange_offset(r, column / 2)) =
               make_float2((of_block[0][2 * h + x] - more) * of_o, (of_block[2][2 * h + x] - more) * of_o);
           *(float2 *)(exchange + exchange_offset(r, column / 2 + $(f.shared // 4))) =
-              make_float2(fmaf(of_block[1][2 * h + x], 0x1p-4f, -more) * of_o, fmaf(of_block[3][2 * h + x], 0x1p-4f, -more) * of_o);
+              make_float2((of_block[1][2 * h + x] * 0x1p-4f - more) * of_o, (of_block[3][2 * h + x] * 0x1p-4f - more) * of_o);
 //|       end
         }
       }

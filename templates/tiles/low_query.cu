@@ -12,7 +12,7 @@ __device__ __forceinline__ u32 query_pair(const element *row, int i, bool real) 
 //| end
 }
 //| local wide, by_columns = p.q == "fp32", p.k_scale == 4
-//| local S = l.standing and l.standing.joined and l.standing
+//| local S = l.standing
 //| if S then
 // The element that code number `code` of byte `byte` of a lane's joined word is.
 __device__ __forceinline__ int element_of_joined(int word, int byte, int code, const Lane &at) {
