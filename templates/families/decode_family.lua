@@ -118,8 +118,7 @@ function decode.layout(p, c, a, wide)
     if c.br == 16 and (c.boxes or 0) == 1 and l.low.k.block == 1 and limbs.is_integer(l.low.k) then l.cost_k, l.cost_v = 0.75, 0.75 end
     local nibbles = l.low.k.bits == 4
     if l.limbs then l.cost_k = (l.low.k.has_scale and 0.75 or 0.1) + (nibbles and 0.5 or 0) end
-    if l.standing then l.cost_k = 1.5 end
-    if l.integers_v then l.cost_v = (l.low.v.has_scale and 0.3 or 0) + (l.low.v.bits == 4 and 0.63 or 0.75) end
+    if l.integers_v and (l.limbs or heads > 1) then l.cost_v = (l.low.v.has_scale and 0.3 or 0) + (l.low.v.bits == 4 and 0.63 or 0.75) end
   end
   l.copiers, l.copier = "GROUP_THREADS", "(threadIdx.x % GROUP_THREADS)"
   local k, v = c.bk * l.chunks * 16, c.bk * l.chunks_v * 16
@@ -211,7 +210,6 @@ function decode.layout(p, c, a, wide)
   local q_steps = l.low and (wide and p.d // 16 or l.chunks * codes_of.registers(l.low.k) // 2) or l.chunks // 2
   l.regs = mb * q_steps * 4 + mb * (l.ob or l.vb) * 4 + mb * (c.bk // 8) * 4 + mb * 8 + 44
   if l.limbs then l.regs = l.regs + l.limbs.tiles * l.limbs.words * 2 - q_steps * (l.tokens and 2 or 4) end
-  if l.standing then l.regs = l.regs + l.standing.blocks * 4 end
   if l.tokens then l.regs = l.regs - q_steps * 2 - 10 end  -- Q is half of that, and a warp's walk knows one address less
   return l
 end

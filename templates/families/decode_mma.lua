@@ -98,6 +98,9 @@ return decode.family {
     if not low then return starts.of(tiles, "last_block", starts.usual_dense(p)) end
     -- Two tiles of 16 rows, which find each other's keys in the L2: 0.86 of the time of one of 32, of two races on an H200.
     if br == 32 then tiles[#tiles + 1] = { br = 16, bk = 32, row_warps = 1, key_warps = 8 } end
+    for _, tile in ipairs(raced and not p.has_batch_invariant and a.hbm_gbs > 4000 and tiles or {}) do
+      if tile.br == 16 and limbs.has_more(p, tile) then tile.limbs = 1 end
+    end
     local list = starts.of(tiles, "last_block", starts.usual_low(p))
     -- Of wide rows in blocks a warp has no room for 16, nor for four as integers: tiles of 8, too, each of which unpacks all keys again.
     local chunks = p.hkv * kv_rows.row_bytes_of(p.kv, p.d) % 16 == 0  -- rows of fewer are copied by less

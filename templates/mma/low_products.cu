@@ -211,9 +211,6 @@ struct QFragments {
 //| else
 struct QFragments {
   u32 full[MB][K_STEPS][4];
-//|   if l.standing then
-  float less[$(l.standing.blocks)][4];  // what the sums of a block of K begin with
-//|   end
 };
 //| end
 

@@ -1,7 +1,7 @@
 //| needs "l.chunks l.chunks_v l.integers_v? l.low l.shifts_v? l.standing?"
-//| -- low_standing: the two products of 16 rows over blocks of codes that are integers, which are fp16 as they stand, below its normal
-//| -- numbers: 2^-24 times the code, and too large by half of what codes have room for. What that adds is known where Q is, and is a column
-//| -- more of O. A block's scale multiplies sums of its products, and P.
+//| -- low_standing: the two products of 16 rows over blocks of codes that are integers. A block's scale multiplies sums of its products with Q,
+//| -- and P. V's codes are fp16 as they stand, below its normal numbers: 2^-24 times the code, and too large by half of what codes have room
+//| -- for, which is a column more of O. K's are their numbers: beside a large element of Q what is too large would cost bits of others.
 //|
 //| -- integers: what low_integers.cu has, of which these are the scales of K's blocks, the power of P and V's registers. of: what
 //| -- low_products.cu has.
@@ -13,19 +13,7 @@
 //|   -- S = Q K^T.
 //|   function to.scores()
 //|     integers.scales()
-// A word of K's codes as fp16 as they stand: 2^-24 times the code, $(K.bits == 8 and 128 or 8) too large. Registers as
-// unpack_rows_$(K.name)() has them.
-__device__ __forceinline__ void standing_rows(u32 (&h)[K_WORD], u32 word) {
-//|     if K.bits == 8 then
-  word ^= 0x80808080;
-  h[0] = __byte_perm(word, 0, 0x4140);
-  h[1] = __byte_perm(word, 0, 0x4342);
-//|     else
-#pragma unroll
-  for (int i = 0; i < 4; i++) h[i] = word >> (i % 2 * 4 + i / 2 * 8) & 0x000f000f;
-//|     end
-}
-// S = Q K^T for the warp's rows and the BC keys of one tile: a block's sum begins with what its codes are too large by, times Q.
+// S = Q K^T for the warp's rows and the BC keys of one tile.
 __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &q, u32 k_tile, u32 floats, const Lane &at) {
   leave_scales(floats, k_tile, at);
 #pragma unroll
@@ -47,12 +35,12 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
       load_floats(scale, floats + ((n + i) * 8 + at.t * 2) * (K_SCALES_OF_ROW * 4));
 //|     for b = 0, S.blocks - 1 do
       {
-        float sum[4] = {q.less[$(b)][0], q.less[$(b)][1], q.less[$(b)][2], q.less[$(b)][3]};
+        float sum[4] = {};
 #pragma unroll
         for (int r = 0; r < $(S.chunks); r++) {
           u32 h[K_WORD];
 //|       local which = ("at.k_joins[%d]%s"):format(b // 2, b % 2 == 1 and " >> 16" or "")
-          standing_rows(h, __byte_perm(words[i][$(S.first[b]) + r], words[i][$(S.first[b] + 1) + r], $(which)));
+          unpack_rows_$(K.name)(h, __byte_perm(words[i][$(S.first[b]) + r], words[i][$(S.first[b] + 1) + r], $(which)));
 #pragma unroll
           for (int j = 0; j < K_WORD / 2; j++) mma_full(sum, q.full[0][($(b * S.chunks) + r) * (K_WORD / 2) + j], h[2 * j], h[2 * j + 1]);
         }
@@ -62,18 +50,6 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], const QFragments &
       }
 //|     end
     }
-  }
-}
-// What each block's sums begin with: Q times what codes of K are too large by.
-__device__ __forceinline__ void find_less(QFragments &q) {
-  constexpr u32 TOO_LARGE = $(K.bits == 8 and "0x80808080" or "0x80088008");  // below 0
-#pragma unroll
-  for (int b = 0; b < $(S.blocks); b++) {
-#pragma unroll
-    for (int e = 0; e < 4; e++) q.less[b][e] = 0.f;
-#pragma unroll
-    for (int step = 0; step < K_STEPS / $(S.blocks); step++)
-      mma_full(q.less[b], q.full[0][b * (K_STEPS / $(S.blocks)) + step], TOO_LARGE, TOO_LARGE);
   }
 }
 //|   end

@@ -393,7 +393,7 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
 // Rows of the warp, as A fragments: query row / group of head row % group. Rows after the last are zeros. factor: of their products.
 __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], const Params &p, const Sequence &sequence, const Tile &tile,
                                        int warp_row, const Lane &at, const Asked &asked) {
-  const float scale = $(f32(2.0 ^ (K.owed + (l.standing and 24 or 0))))$(p.k_scale == 1 and " * asked.k_scale" or "");
+  const float scale = $(f32(2.0 ^ K.owed))$(p.k_scale == 1 and " * asked.k_scale" or "");
 //| if wide or by_columns then
   const int t = opaque(at.t);
 //| end
@@ -418,8 +418,5 @@ __device__ __forceinline__ void load_q(QFragments &q, float (&factor)[MB][2], co
       factor[m][h] *= up;
 //| end
     }
-//| if l.standing then
-  find_less(q);
-//| end
 }
 //| end
