@@ -169,7 +169,7 @@ const mutation low_mutations[] = {
     { "Q meets codes of joined words where the scale lies", Q, "- block * $(K.block_bytes % 16) - 2", "- block * $(K.block_bytes % 16)", 0,
       "standing standing_q4 standing_wide" },
     { "upper halves of K meet Q of the lower", Q, "(from & 15) + code * 16;", "(from & 15);", 0, "standing_q4 standing_wide" },
-    { "rows' second eight keys have V's scales of the first", ST, "scale[i / 2][%d])", "scale[0][%d])", 0, "standing standing_q4" },
+    { "rows' second eight keys have V's scales of the first", ST, "scale[i / 2][$(b)])", "scale[0][$(b)])", 0, "standing standing_q4" },
     { "P of another block is what codes of V are too large by", ST, "[EXCESS + $(b)], of_block,", "[EXCESS + $(b)], of_keys,", 0,
       "standing standing_q4" },
     { "codes of V stay too large for 16 rows", ST, "const float more = o[0][EXCESS + $(b)][2 * h];", "const float more = 0.f;", 0,
