@@ -45,8 +45,8 @@ local function joined_chunks(f, blocks)
   for b = 0, blocks - 1 do first[b] = b * f.block_bytes // 16 end
   return first, (f.block_bytes - 2) // 16
 end
--- Eight rows may be two such tiles, for which K's words are joined once. For 16 rows codes of K are fp16 as they stand, a sum for each block
--- of them; where a row is one block that gains nothing.
+-- Eight rows may be two such tiles, for which K's words are joined once. 16 rows have a sum of products for each block of K, and V's codes
+-- as they stand; where a row is one block that gains nothing.
 function limbs.has_more(p, c)
   if c.br ~= 8 and c.br ~= 16 or c.row_warps ~= 1 then return false, "limbs of br = " .. c.br .. " rows" end
   local low = kv_rows.low_bits(p, 80)

@@ -38,7 +38,7 @@ return decode.family {
     { "token_rows", { 0, 1 },
       "rows of few bits come as they lie in a cache, all of a block's heads of a token side by side, into one tile of these heads",
       later = true },
-    { "limbs", { 0, 1 }, "8 rows over K of integers are multiplied by products of integers, too, four at a time, 16 by codes as they stand",
+    { "limbs", { 0, 1 }, "8 rows over K of integers are multiplied by products of integers, too, four at a time, 16 have sums of blocks",
       later = true },
     { "boxes", { 0, 1 }, "rows of few bits come by TMA, a head's rows of a block of keys at a time", later = true },
   },
