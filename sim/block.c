@@ -69,7 +69,7 @@ bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank)
     uint32_t groups = p->held ? (warps + 3) / 4 : 0, all = l->cluster[0] * l->cluster[1] * l->cluster[2];
     size_t knew = checked && p->proxy ? (sizeof(uint32_t) * SIM_FENCES * all * warps + 63) & ~(size_t)63 : 0;
     size_t total = head + warps * (file + local + preds + knew + (checked ? sim_defined_bytes(p, file) : 0)) + arena +
-                   (checked ? plane * (3 + warps + groups + p->proxy) : 0);
+                   (checked ? plane * (3 + warps + groups + p->proxy) + plane / 4 * warps : 0);
     b->launch = l, b->program = p, b->cluster = c, b->rank = rank, b->first = rank * warps;
     b->groups = groups;
     b->threads = threads, b->warps = warps, b->shared_size = shared, b->words = (uint32_t)(plane / 4);
@@ -104,7 +104,8 @@ bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank)
         if (groups)
             b->group_read = (uint32_t *)(void *)at, at += plane * groups;
         if (p->proxy)
-            b->held = (uint16_t *)(void *)at;
+            b->held = (uint16_t *)(void *)at, at += plane;
+        b->reader = at;
     }
     return true;
 }

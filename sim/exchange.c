@@ -167,5 +167,8 @@ sim_step sim_run_elect(sim_warp *w, const sim_insn *i, uint32_t m)
 sim_step sim_run_warp_barrier(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     sim_members s;
-    return sim_members_of(w, i, 0, m, &s) ? STEP_NEXT : STEP_FAULT;
+    if (!sim_members_of(w, i, 0, m, &s))
+        return STEP_FAULT;
+    sim_clock_tick(w);
+    return STEP_NEXT;
 }

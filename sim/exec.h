@@ -192,6 +192,7 @@ typedef struct sim_block {
     uint32_t tales;
     uint64_t *wrote;                         /* per 4 bytes: last writer: time << 32 | author << 20 | bytes << 16 | actor; see proxy.h */
     uint32_t *read;                          /* per warp, per 4 bytes: time << 4 | bytes */
+    uint8_t *reader;                         /* the same: 1 + the lane that read them at that time, or one of those of shared.c */
     uint32_t *group_read;                    /* the same per warp group, of its wgmmas that have ended; NULL in programs without */
     uint32_t groups, group_time[SIM_GROUPS]; /* 0 in programs without; when the latest of its wgmmas ended */
     uint32_t *far; /* the same for every warp of the cluster, for reads from other blocks; NULL as long as there are none */
@@ -316,6 +317,8 @@ void sim_shared_arrive(sim_block *b, const sim_mbarrier *m, uint32_t at, uint32_
 void sim_shared_sync(sim_warp *w, bool release, bool acquire);
 /* Times of actors: the warp tells what it knows and begins a new time of its own, or learns what is known there. */
 void sim_clock_release(sim_warp *w, uint32_t *into);
+/* What the warp's lanes touch from now on comes after what they have touched so far. */
+void sim_clock_tick(sim_warp *w);
 void sim_clock_acquire(sim_warp *w, const uint32_t *from);
 void sim_count_banks(sim_block *b, const uint32_t *address, uint32_t m, uint32_t size);
 

@@ -1,7 +1,8 @@
 /* shared: a block's shared memory and what is known of every byte of it: defined or not, in flight or not, and what touched it
  * last. Order is kept as vector clocks: actor w's own time is clock[w]; an actor that passes a barrier learns the times of all that
  * came. An access is a race if the other one's time is not yet known and one of the two writes. Nothing else
- * orders: lanes of one warp run in step here, so races inside a warp are not seen. */
+ * orders. Lanes of one warp run in step here, and their accesses are in order where the warp's time has gone on between them, by a
+ * bar.warp.sync or a barrier. Of a word the last writer's lane is known, and the lane that has read it. */
 #include "proxy.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +83,43 @@ static bool flying(sim_warp *w, const sim_insn *i, int lane, uint32_t word, bool
                      writes ? "written" : "read", word * 4) != STEP_FAULT;
 }
 
+/* Several lanes at one time. Of readers: those of bytes of their own, whom nothing is said of, and those of the same byte. Of writers,
+ * whether of bytes of their own or, by one store, of the same value: nothing. */
+enum { READ_APART = 33, READ_TOGETHER = 34 };
+#define WRITTEN_APART ((uint64_t)1 << 26)
+
+/* Is what this lane touches after a write known to come after it? */
+static inline bool ordered(const sim_warp *w, uint64_t wrote, int lane)
+{
+    uint32_t other = (uint16_t)wrote, author = (uint32_t)(wrote >> 20) & 63, now = w->clock[w->actor];
+    if (other != w->actor)
+        return wrote >> 32 <= w->clock[other];
+    return wrote >> 32 != now || author == sim_proxy_author(lane) || !author || author == SIM_ANY_LANE || wrote & WRITTEN_APART ||
+           now >= SIM_LAST_CLOCK;
+}
+
+/* Two lanes of the warp: true where the run goes on. other: 1 + lane, or READ_TOGETHER. */
+static bool conflict_inside(sim_warp *w, const sim_insn *i, int lane, uint32_t word, uint32_t other, bool writes)
+{
+    char who[64] = "several lanes of its warp have", me[32] = "the warp";
+    if (other <= 32)
+        snprintf(who, sizeof who, "lane %u of its warp has", other - 1);
+    if (lane >= 0)
+        snprintf(me, sizeof me, "lane %d", lane);
+    return sim_fault(w, i, lane, SIM_CHECK_RACE,
+                     "race in shared memory: %s %s offset %u, which %s %s, with no __syncwarp() between the two", me,
+                     writes ? "writes" : "reads", word * 4, who, writes ? "read" : "written") != STEP_FAULT;
+}
+
+static inline void note_reader(sim_block *b, sim_warp *w, int lane, uint32_t k, uint32_t bytes, uint32_t before, uint32_t now)
+{
+    uint8_t *at = b->reader + (size_t)w->index * b->words + k, me = lane < 0 ? READ_TOGETHER : (uint8_t)(lane + 1);
+    if (before >> 4 != now)
+        *at = me;
+    else if (*at != me && *at != READ_TOGETHER)
+        *at = before & bytes ? READ_TOGETHER : READ_APART;
+}
+
 static inline uint32_t bytes_of(uint32_t word, uint32_t at, uint32_t end)
 {
     uint32_t from = at > word * 4 ? at - word * 4 : 0, to = end < word * 4 + 4 ? end - word * 4 : 4;
@@ -101,9 +139,9 @@ bool sim_shared_read_of(sim_block *b, sim_warp *w, const sim_insn *i, int lane, 
              *mine = b == w->block ? b->read + (size_t)w->index * b->words : b->far + (size_t)me * b->words;
     uint64_t seen = UINT64_MAX;
     if (size == 4 && b->state[at >> 2] == 15) { /* a written word, nothing in flight */
-        uint64_t wrote = b->wrote[at >> 2];
-        uint32_t other = (uint16_t)wrote;
-        if (other == me || wrote >> 32 <= w->clock[other]) {
+        if (ordered(w, b->wrote[at >> 2], lane)) {
+            if (b == w->block)
+                note_reader(b, w, lane, at >> 2, 15, mine[at >> 2], now);
             mine[at >> 2] = now << 4 | 15;
             return true;
         }
@@ -111,9 +149,11 @@ bool sim_shared_read_of(sim_block *b, sim_warp *w, const sim_insn *i, int lane, 
     uint32_t k = at >> 2, end = (at + size) >> 2;
     for (; !((at | size) & 3) && k < end && b->state[k] == 15; k++) { /* whole words that were written long ago */
         uint64_t wrote = b->wrote[k];
-        if (wrote != seen && (uint16_t)wrote != me && wrote >> 32 > w->clock[(uint16_t)wrote])
+        if (wrote != seen && !ordered(w, wrote, lane))
             break;
         seen = wrote;
+        if (b == w->block)
+            note_reader(b, w, lane, k, 15, mine[k], now);
         mine[k] = now << 4 | 15;
     }
     for (; k <= (at + size - 1) >> 2; k++) {
@@ -125,12 +165,14 @@ bool sim_shared_read_of(sim_block *b, sim_warp *w, const sim_insn *i, int lane, 
         uint64_t wrote = b->wrote[k];
         if (wrote != seen) {
             uint32_t other = (uint16_t)wrote;
-            if (other != me && wrote >> 32 > w->clock[other]) {
-                if (wrote >> 16 & bytes && !conflict(w, i, lane, k, other, false, true))
-                    return false;
-            } else
+            if (ordered(w, wrote, lane))
                 seen = wrote;
+            else if (wrote >> 16 & bytes &&
+                     !(other == me ? conflict_inside(w, i, lane, k, wrote >> 20 & 63, false) : conflict(w, i, lane, k, other, false, true)))
+                return false;
         }
+        if (b == w->block)
+            note_reader(b, w, lane, k, bytes, mine[k], now);
         mine[k] = mine[k] >> 4 == now ? mine[k] | bytes : now << 4 | bytes;
     }
     return true;
@@ -151,6 +193,13 @@ static bool may_write(sim_block *b, sim_warp *w, const sim_insn *i, int lane, ui
         return false;
     if (!same && other != me && wrote >> 32 > w->clock[other] && wrote >> 16 & bytes && !conflict(w, i, lane, k, other, true, true))
         return false;
+    if (!same && b == w->block && lane >= 0) {
+        size_t at = (size_t)w->index * b->words + k;
+        uint32_t r = b->read[at], reader = b->reader[at], now = w->clock[me];
+        if (r >> 4 == now && r & bytes && reader != (uint32_t)lane + 1 && reader != READ_APART && now < SIM_LAST_CLOCK &&
+            !conflict_inside(w, i, lane, k, reader, true))
+            return false;
+    }
     for (uint32_t x = 0; x < b->warps; x++) {
         uint32_t r = b->read[(size_t)x * b->words + k];
         if (b->first + x != me && r >> 4 > w->clock[b->first + x] && r & bytes && !conflict(w, i, lane, k, b->first + x, true, false))
@@ -170,10 +219,14 @@ static bool may_write(sim_block *b, sim_warp *w, const sim_insn *i, int lane, ui
 
 static void record(sim_block *b, uint32_t k, uint32_t bytes, uint32_t actor, uint32_t now, uint32_t author)
 {
-    uint64_t old = b->wrote[k];
-    if ((uint16_t)old == actor && old >> 32 == now)
+    uint64_t old = b->wrote[k], apart = 0;
+    if ((uint16_t)old == actor && old >> 32 == now) {
+        if ((old >> 20 & 63) != author)
+            apart = WRITTEN_APART;
+        apart |= old & WRITTEN_APART;
         bytes |= (uint32_t)(old >> 16);
-    b->wrote[k] = (uint64_t)now << 32 | author << 20 | (bytes & 15) << 16 | actor;
+    }
+    b->wrote[k] = (uint64_t)now << 32 | apart | author << 20 | (bytes & 15) << 16 | actor;
 }
 
 bool sim_shared_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size, const void *value)
@@ -240,6 +293,8 @@ static bool may_write_all(const sim_block *b, const sim_warp *w, uint32_t from, 
         if ((uint16_t)seen != w->actor && seen >> 32 > w->clock[(uint16_t)seen])
             return false;
     }
+    if (b == w->block && !read_before(b->read + (size_t)w->index * b->words, from, to, w->clock[w->actor] - 1))
+        return false;
     for (uint32_t x = 0; x < b->warps; x++)
         if (b->first + x != w->actor && !read_before(b->read + (size_t)x * b->words, from, to, w->clock[b->first + x]))
             return false;
@@ -277,6 +332,10 @@ void sim_clock_release(sim_warp *w, uint32_t *into)
     for (uint32_t x = 0, n = w->block->cluster->actors; x < n; x++)
         if (w->clock[x] > into[x])
             into[x] = w->clock[x];
+    sim_clock_tick(w);
+}
+void sim_clock_tick(sim_warp *w)
+{
     if (w->clock[w->actor] < SIM_LAST_CLOCK)
         w->clock[w->actor]++;
 }

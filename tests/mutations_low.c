@@ -9,6 +9,7 @@
 #define PACKED FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PACKED, 0, NULL, 0
 #define HALF "decode_mma:br=8,bk=16,key_warps=2,ctas=1,min_turns=1,row_warps=1,stages=3,kv_lanes=1,sm_shares=1,combine=0"
 #define FOUR "decode_mma:br=4,bk=16,key_warps=2,ctas=1,min_turns=1,row_warps=1,stages=3,kv_lanes=1,sm_shares=1,combine=0"
+#define SIXTEEN MMA(2, "sm_shares=1,combine=0,limbs=1")
 #define BOXES "decode_wgmma:br=64,bk=32,row_warps=4,key_warps=2,ctas=1,min_turns=1,stages=2,kv_lanes=1,sm_shares=2,combine=1"
 #define MAPS \
     "decode_mma:br=8,bk=16,key_warps=2,ctas=1,min_turns=1,row_warps=1,stages=3,kv_lanes=1,sm_shares=1,combine=0,head_warps=2,boxes=1"
@@ -97,6 +98,9 @@ const scene low_scenes[] = {
     { "q5_1", "bf16,d=64,mask=none,b=2,hq=2,hkv=1,kv=q5_1,v=q5_0", MMA(2, "sm_shares=1,combine=0"), 2, 100, NONE, WITH(NULL) },
     { "table", "bf16,d=64,mask=none,b=2,hq=2,hkv=1,kv=iq4_nl,v=q4_1", MMA(2, "sm_shares=1,combine=0"), 2, 100, NONE, WITH(NULL) },
     { "shares", "bf16,d=128,mask=none,b=2,hq=2,hkv=1,kv=nvfp4", MMA(2, "sm_shares=1,combine=0"), 2, 100, NONE, WITH(NULL) },
+    { "standing", "bf16,d=128,mask=causal,align=8,b=2,hq=16,hkv=2,kv=q8_0", SIXTEEN, 2, 100, NONE, PACKED },
+    { "standing_q4", "fp16,d=64,mask=none,align=4,b=2,hq=16,hkv=4,kv=q4_0", SIXTEEN, 3, 100, NONE, HEAVY },
+    { "standing_wide", "fp16,d=64,q=fp32,mask=none,align=4,b=2,hq=12,hkv=2,kv=q4_0,v=q8_0", SIXTEEN, 2, 100, NONE, HEAVY },
     { "wide_pages", "bf16,d=64,mask=causal,features=lengths+pages,page=4,b=3,hq=4,hkv=2,kv=s8,k_scale=2,v_scale=2", TILES, 40, 90, NONE,
       WITH(&foreign) },
     { "wide_packed", "fp16,d=64,mask=none,features=lengths,b=3,hq=2,hkv=1,kv=q5_1,v=nvfp4", TILES, 40, 90, NONE, WITH(&packed) },
@@ -105,6 +109,7 @@ const scene low_scenes[] = {
 };
 
 #define S "mma_softmax.cu"
+#define ST "low_standing.cu"
 #define P "low_products.cu"
 #define I "low_integers.cu"
 #define Q "low_query.cu"
@@ -142,7 +147,7 @@ const mutation low_mutations[] = {
       "limbs_apart limbs_apart_q4" },
     { "a lane has K's scale for codes", P, "first <= 2 ? 0x3200", "first <= 4 ? 0x3200", 0, "limbs limbs_q4" },
     { "halves of K's words are of one chunk", P, "first <= 0 ? 0x10", "first <= 2 ? 0x10", 0, "limbs limbs_q4" },
-    { "Q meets codes where the scale lies", Q, "- block * $(K.block_bytes % 16) - 2", "- block * $(K.block_bytes % 16)", 0,
+    { "Q meets codes where the scale lies", Q, "- block * $(K.block_bytes % 16) - 2", "- block * $(K.block_bytes % 16)", 1,
       "limbs limbs_q4" },
     { "the row of V's scale stands for codes", I, "at.v_row <= $(b", "at.v_row < $(b", 0, "limbs limbs_q4" },
     { "O's columns begin with V's scale", F, "b * f.block_bytes % 16 + 2)", "b * f.block_bytes % 16)", 0, "limbs limbs_q4" },
@@ -157,6 +162,25 @@ const mutation low_mutations[] = {
       "limbs_q4" },
     { "P stays where a scale of V passes its limit", I, "  power.up *= keep;", "", 0, "limbs_q4" },
     { "O stays where a scale of V passes its limit", I, "o[0][v][i] *= keep;\n}", "(void)keep;\n}", 0, "limbs_q4" },
+    { "a key has the scale of the one before", ST, "fmaf(sum[e], scale[e %% 2][%d]", "fmaf(sum[e], scale[0 * (e %% 2)][%d]", 0,
+      "standing standing_q4" },
+    { "a block of K is the one before", ST, "words[i][$(S.first[b]) + r], words[i][$(S.first[b] + 1) + r]",
+      "words[i][$(S.first[b] - b % 2) + r], words[i][$(S.first[b] - b % 2 + 1) + r]", 0, "standing standing_q4" },
+    { "Q meets codes of joined words where the scale lies", Q, "- block * $(K.block_bytes % 16) - 2", "- block * $(K.block_bytes % 16)", 0,
+      "standing standing_q4 standing_wide" },
+    { "upper halves of K meet Q of the lower", Q, "(from & 15) + code * 16;", "(from & 15);", 0, "standing_q4 standing_wide" },
+    { "rows' second eight keys have V's scales of the first", ST, "scale[i / 2][$(b)])", "scale[0][$(b)])", 0, "standing standing_q4" },
+    { "P of another block is what codes of V are too large by", ST, "[EXCESS + $(b)], of_block,", "[EXCESS + $(b)], of_keys,", 0,
+      "standing standing_q4" },
+    { "codes of V stay too large for 16 rows", ST, "const float more = o[0][EXCESS + $(b)][2 * h];", "const float more = 0.f;", 0,
+      "standing standing_q4" },
+    { "rows g + 8 of O are those of g", ST, "row + h * 8 + at.g;", "row + at.g;", 0, "standing standing_q4" },
+    { "upper halves of V are 16 times too large", ST, "of_block[1][2 * h + x] * 0x1p-4f", "of_block[1][2 * h + x] * 1.f", 0,
+      "standing_q4" },
+    { "columns of 16 rows begin with V's scale", ST, "$(b * f.block_bytes % 16 + 2)", "$(b * f.block_bytes % 16)", 0,
+      "standing standing_q4" },
+    { "the row of V's scale stands for codes of 16 rows", ST, "at.v_row <= $(b", "at.v_row < $(b", 0, "standing standing_q4" },
+    { "scales of K before all lanes have left theirs", I, "  __syncwarp();\n}\n//|     end\n", "}\n//|     end\n", 0, "limbs standing" },
     { "rows that lie side by side are the first heads'", L, "(k_whole ? walk.kv_head * HEADS : tile.kv_head)",
       "(k_whole ? 0 : tile.kv_head)", 0, "side_by_side" },
     { "rows are whole tokens where heads are missing", R, " && p.hkv % HEADS == 0 &&", " &&", 0, "heads_missing" },

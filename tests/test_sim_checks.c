@@ -140,6 +140,34 @@ Test(sim_checks, races_between_warps)
                       "%r9, %r1; add.u32 %r9, %r9, %r2; st.shared.u16 [%r9], %r0; ld.shared.u16 %r3, [%r9];"),
         1, 64, 0, in, out);
 }
+/* $1 stands between what a lane does and what the lane beside it does, whose word is at %r2 */
+#define LANES(body) SHARED KERNEL(PLACES "xor.b32 %r1, %r8, 4; mov.u32 %r2, buf; add.u32 %r2, %r2, %r1; " body)
+#define OWN_COPY "cp.async.ca.shared.global [%r9], [%rd3], 4; cp.async.wait_all; "
+Test(sim_checks, races_between_lanes)
+{
+    static const struct {
+        const char *text, *words;
+    } rows[] = {
+        { LANES("st.shared.u32 [%r9], %r0; $1 ld.shared.u32 %r3, [%r2];"),
+          "lane 0 reads offset 4, which lane 1 of its warp has written, with no __syncwarp()" },
+        { LANES("st.shared.u32 [%r9], %r0; $1 shfl.sync.bfly.b32 %r4, %r0, 1, 31, -1; ld.shared.u32 %r3, [%r2];"), "has written" },
+        { LANES(OWN_COPY "$1 ld.shared.u32 %r3, [%r2];"), "of its warp has written" },
+        { LANES(OWN_COPY "bar.warp.sync -1; ld.shared.u32 %r3, [%r2]; $1 st.shared.u32 [%r9], %r3;"), "of its warp has read" },
+        { LANES(OWN_COPY "bar.warp.sync -1; ld.shared.u32 %r3, [%r2]; $1 " OWN_COPY), "of its warp has read" },
+        { LANES(OWN_COPY "bar.warp.sync -1; ld.shared.u32 %r3, [buf]; $1 setp.eq.u32 %p1, %r0, 0; @%p1 st.shared.u32 [%r9], 5;"),
+          "which several lanes of its warp have read" },
+        { LANES("and.b32 %r3, %r0, 7; shl.b32 %r3, %r3, 4; mov.u32 %r4, buf; add.u32 %r4, %r4, %r3; st.shared.u32 [%r9], %r0; $1 "
+                "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r5}, [%r4];"),
+          "of its warp has written" },
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        twins(rows[k].text, 32, "", "bar.warp.sync -1;", CUDA_ERROR_LAUNCH_FAILED, rows[k].words);
+    /* lanes with bytes of their own in one word, a value that all have stored, and one that is there again, are no race */
+    run(SHARED KERNEL(PLACES "shr.u32 %r8, %r8, 1; mov.u32 %r9, buf; add.u32 %r9, %r9, %r8; st.shared.u16 [%r9], %r0; ld.shared.u16 %r3, "
+                             "[%r9]; st.shared.u16 [%r9], %r8; st.shared.u32 [buf+512], 7; ld.shared.u32 %r3, [buf+512]; "
+                             "st.shared.u32 [buf+512], 7;"),
+        1, 32, 0, in, out);
+}
 Test(sim_checks, races_with_named_barriers)
 {
     /* warp 0 writes and arrives, warp 1 waits and reads; warps 2 and 3 have nothing to do with it */
@@ -183,7 +211,7 @@ Test(sim_checks, divergence)
     twins(HEAD80 KERNEL("setp.lt.u32 %p1, %r0, 16; @!%p1 bra DONE; shfl.sync.idx.b32 %r1, %r0, $1, 31, 0xffff; st.global.u32 [%rd2], %r1; "
                         "DONE: mov.u32 %r5, 0;"),
           32, "20", "3", CUDA_ERROR_LAUNCH_FAILED, "reads lane 20, which does not take part");
-    twins(SHARED KERNEL(PLACES "st.shared.u32 [%r9], 1; mov.u32 %r9, buf; setp.lt.u32 %p1, %r0, $1; @%p1 "
+    twins(SHARED KERNEL(PLACES "st.shared.u32 [%r9], 1; bar.warp.sync -1; mov.u32 %r9, buf; setp.lt.u32 %p1, %r0, $1; @%p1 "
                                "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r9];"),
           32, "31", "32", CUDA_ERROR_LAUNCH_FAILED, "needs all 32 lanes");
 }

@@ -64,7 +64,7 @@ Test(sim_counters, ldmatrix_banks)
 {
 #define FILL                                                                                                                              \
     "shl.b32 %r7, %r0, 7; add.u32 %r6, %r9, %r7; st.shared.v4.u32 [%r6], {%r1,%r1,%r1,%r1}; shl.b32 %r7, %r0, 4; add.u32 %r6, %r9, %r7; " \
-    "st.shared.v4.u32 [%r6], {%r1,%r1,%r1,%r1};" /* 32 + 4 */
+    "st.shared.v4.u32 [%r6], {%r1,%r1,%r1,%r1}; bar.warp.sync -1;" /* 32 + 4 */
     banks(FILL "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1,%r2,%r3,%r4}, [%r6];", 36 + 4, 8 + 4);
     banks(FILL "shl.b32 %r7, %r0, 7; add.u32 %r6, %r9, %r7; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1,%r2,%r3,%r4}, [%r6];", 36 + 32,
           8 + 4);

@@ -376,7 +376,7 @@ Test(sim_defined, ldmatrix)
         begin();
         add("mov.u32 %%r9, buf; shl.b32 %%r12, %%r0, 4; add.u32 %%r13, %%r9, %%r12; shl.b32 %%r12, %%r0, 3; add.u32 %%r9, %%r9, %%r12; "
             "st.shared.v2.u32 [%%r9], {0, 0};\n"
-            "cvt.u16.u32 %%h1, %%r22; st.shared.u8 [buf+37], %%h1; st.shared.u16 [buf+218], %%h1; "
+            "cvt.u16.u32 %%h1, %%r22; st.shared.u8 [buf+37], %%h1; st.shared.u16 [buf+218], %%h1; bar.warp.sync -1; "
             "ldmatrix.sync.aligned.m8n8.x2%s.shared.b16 {%%x0, %%x1}, [%%r13];\n",
             trans ? ".trans" : "");
         /* lane l holds of row l / 4 elements 2 (l % 4) and the next; transposed, of column l / 4 */
@@ -387,7 +387,7 @@ Test(sim_defined, ldmatrix)
     add("mov.u32 %%r9, buf; shl.b32 %%r12, %%r0, 4; add.u32 %%r13, %%r9, %%r12; shl.b32 %%r12, %%r0, 2; add.u32 %%r9, %%r9, %%r12; "
         "st.shared.u32 [%%r9], 0;\n"
         "cvt.u16.u32 %%h1, %%r22; st.shared.u16 [buf+28], %%h1; mov.u32 %%r13, buf; and.b32 %%r12, %%r0, 7; shl.b32 %%r12, %%r12, 4; "
-        "add.u32 %%r13, %%r13, %%r12;\n"
+        "add.u32 %%r13, %%r13, %%r12; bar.warp.sync -1;\n"
         "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%%x0}, [%%r13]; ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%%x1}, [%%r13];\n");
     exactly(end((const int[]){ 0, 1 }, 2), (const uint32_t[4]){ 1u << (4 * 1 + 6 / 2), 1u << (4 * 6 + 1 / 2) }, 2, NULL, 0,
             "ldmatrix of one");
@@ -405,7 +405,8 @@ Test(sim_defined, stmatrix)
         begin(); /* the upper half of lane 7: row 1, column 7 */
         add("mov.u32 %%r9, buf; and.b32 %%r12, %%r0, 7; shl.b32 %%r12, %%r12, 4; add.u32 %%r13, %%r9, %%r12; mov.b32 %%x2, 0; setp.eq.u32 "
             "%%p2, %%r0, 7; @%%p2 mov.b32 %%x2, {0, %%h7};\n"
-            "stmatrix.sync.aligned.m8n8.x1%s.shared.b16 [%%r13], {%%x2}; shl.b32 %%r12, %%r0, 2; add.u32 %%r9, %%r9, %%r12; ld.shared.u32 "
+            "stmatrix.sync.aligned.m8n8.x1%s.shared.b16 [%%r13], {%%x2}; bar.warp.sync -1; shl.b32 %%r12, %%r0, 2; add.u32 %%r9, %%r9, "
+            "%%r12; ld.shared.u32 "
             "%%x0, [%%r9]; and.b32 %%x1, %%x0, %s;\n",
             trans ? ".trans" : "", trans ? "0xffff0000" : "0xffff");
         int word = trans ? (7 * 8 + 1) / 2 : (1 * 8 + 7) / 2;

@@ -31,6 +31,19 @@ import winners
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
+class FewRows(unittest.TestCase):
+    """What bench/races/lowbits_race.py draws: the same by every count of a seed, and rows of a KV head as asked."""
+
+    def test_cells(self):
+        from races import lowbits_race
+        def cells_of(*more):
+            return lowbits_race.cells_of(lowbits_race.parse(["--kv", "q8_0,s8", "--rows", "9-16", *more]))
+        six = cells_of("--seed", "5", "--count", "6")
+        self.assertEqual(cells_of("--seed", "5", "--count", "2"), six[:4])
+        self.assertTrue(all(9 <= c.sq * (c.hq // c.hkv) <= 16 for _, c in six))
+        self.assertTrue(all(c.sq == 4 and c.bytes() >= lowbits_race.LEAST for _, c in cells_of("--cells", "--only", "sq=4")))
+
+
 class Batches(unittest.TestCase):
     """What bench/races/serving_race.py draws: the same by every count of a seed, and as its kind says."""
 

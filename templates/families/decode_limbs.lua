@@ -1,4 +1,5 @@
--- Q as limbs of 8 bits, where codes of K or V are integers that products take as they come: what a row of codes is then, and where.
+-- Codes of K and V that are integers, which products take as they come: by rows of Q that are limbs of 8 bits, or as fp16 below its normal
+-- numbers. What a row of codes is then, and where.
 
 local kv_rows = include "families/decode_rows.lua"
 local codes_of = include "tiles/codes.lua"
@@ -44,9 +45,10 @@ local function joined_chunks(f, blocks)
   for b = 0, blocks - 1 do first[b] = b * f.block_bytes // 16 end
   return first, (f.block_bytes - 2) // 16
 end
--- Eight rows may be two such tiles, for which K's words are joined once.
-function limbs.has_two_limbs(p, c)
-  if c.br ~= 8 or c.row_warps ~= 1 then return false, "limbs of br = " .. c.br .. " rows" end
+-- Eight rows may be two such tiles, for which K's words are joined once. 16 rows have a sum of products for each block of K, and V's codes
+-- as they stand; where a row is one block that gains nothing.
+function limbs.has_more(p, c)
+  if c.br ~= 8 and c.br ~= 16 or c.row_warps ~= 1 then return false, "limbs of br = " .. c.br .. " rows" end
   local low = kv_rows.low_bits(p, 80)
   for _, x in ipairs(low and { { low.k, p.d }, { low.v, p.dv } } or { { false } }) do
     local f = x[1]
@@ -75,7 +77,7 @@ function limbs.of_v(p, c, l)
   v.joined = joins(f, v.blocks, l.shifts_v and l.most_v or 0)
   if v.joined then v.first, v.chunks = joined_chunks(f, v.blocks)
   elseif f.block > 1 then v.first, v.chunks = chunks_of_blocks(f, v.blocks, bytes, l.shifts_v and l.most_v or 0) end
-  v.rows = v.chunks * codes_of.registers(f) // 2  -- blocks of 16 columns of O for each of V's blocks
+  v.rows = v.chunks * codes_of.registers(f) // (l.half and 2 or 1)  -- blocks of columns of O for each of V's blocks
   -- Blocks of O beside those, of four rows for two of V's blocks each.
   v.excess = c.br == 4 and (v.blocks + 1) // 2 or v.blocks
   return v, v.blocks * v.rows + v.excess

@@ -38,7 +38,8 @@ return decode.family {
     { "token_rows", { 0, 1 },
       "rows of few bits come as they lie in a cache, all of a block's heads of a token side by side, into one tile of these heads",
       later = true },
-    { "limbs", { 0, 1 }, "eight rows over K of integers are multiplied by products of integers, too, four at a time", later = true },
+    { "limbs", { 0, 1 }, "8 rows over K of integers are multiplied by products of integers, too, four at a time, 16 have sums of blocks",
+      later = true },
     { "boxes", { 0, 1 }, "rows of few bits come by TMA, a head's rows of a block of keys at a time", later = true },
   },
   constraints = {
@@ -71,7 +72,7 @@ return decode.family {
     end },
     { "limbs", function(p, c)
       if (c.limbs or 0) == 0 then return true end
-      return limbs.has_two_limbs(p, c)
+      return limbs.has_more(p, c)
     end },
     { "token_rows_whole", function(p, c)
       if (c.token_rows or 0) == 0 or p.hkv % c.head_warps == 0 then return true end
@@ -97,6 +98,9 @@ return decode.family {
     if not low then return starts.of(tiles, "last_block", starts.usual_dense(p)) end
     -- Two tiles of 16 rows, which find each other's keys in the L2: 0.86 of the time of one of 32, of two races on an H200.
     if br == 32 then tiles[#tiles + 1] = { br = 16, bk = 32, row_warps = 1, key_warps = 8 } end
+    for _, tile in ipairs(raced and not p.has_batch_invariant and a.hbm_gbs > 4000 and tiles or {}) do
+      if tile.br == 16 and limbs.has_more(p, tile) then tile.limbs = 1 end
+    end
     local list = starts.of(tiles, "last_block", starts.usual_low(p))
     -- Of wide rows in blocks a warp has no room for 16, nor for four as integers: tiles of 8, too, each of which unpacks all keys again.
     local chunks = p.hkv * kv_rows.row_bytes_of(p.kv, p.d) % 16 == 0  -- rows of fewer are copied by less
@@ -120,7 +124,7 @@ return decode.family {
                          or { { 64, 8 // heads, { 2, 1, 1 } }, { 32, 8 // heads, { 3, 1, 1 } }, { 32, 8 // heads, { 3, 2, 1 } },
                               { 64, 1, { 2, 2, 1 } }, (raced or a.hbm_gbs > 4000) and { 32, 8 // heads, { 2, 2, 1 } } or nil }) do
         local tile = { br = br, bk = x[1], row_warps = 1, key_warps = x[2], head_warps = heads, token_rows = 1 }
-        if two and limbs.has_two_limbs(p, tile) then tile.limbs = 1 end
+        if two and limbs.has_more(p, tile) then tile.limbs = 1 end
         if goes(heads) and (x[2] > 1 or heads ~= 2) and kv_rows.has_token_rows(p, tile) then
           local shares = { heads == 2 and { x[3][1], x[3][2], 8 } or x[3] }
           -- 16 warps of four rows find room; 12, where memory is so fast that what they issue bounds: on an H100 none of seven races.
@@ -146,7 +150,7 @@ return decode.family {
     for _, x in ipairs(by_boxes) do
       local tile = { br = boxed_br, bk = x[1], row_warps = 1, key_warps = x[4] or 8 // x[2], head_warps = x[2], token_rows = 1, boxes = 1 }
       -- Limbs of wider rows spill 250 to 400 bytes: 261 us for 135, 3 KV heads of d = 256 on an H200.
-      if two and p.d <= 192 and limbs.has_two_limbs(p, tile) then tile.limbs = 1 end
+      if (two or boxed_br == 16) and p.d <= 192 and limbs.has_more(p, tile) then tile.limbs = 1 end
       if goes(x[2]) and kv_rows.has_token_rows(p, tile) and kv_rows.has_boxes(p, tile, a.cc) then
         local blocks = p.d <= 64 and br == 4 and x[2] == 8 and codes(p.kv, a.cc).bits == 4 and 2 or 1
         for _, to in ipairs(starts.of({ tile }, "last_block", { { x[3], blocks, 8 } })) do list[#list + 1] = to end

@@ -35,6 +35,8 @@ local END, END_BOXED = 2.2, 2500
 -- over 1k and 8k keys of e4m3, an H200: four groups for eight 0.3 us, three buffers for six 0.05. A byte of parts: 32k keys of 64 heads
 -- there and on an H100, two heads in a block for eight streams of one.
 local MEET, BUFFER, SUM_BYTES = 130, 30, 0.03
+-- A byte of parts of 16 rows over blocks of integers, where heads are side by side: of eight races on an H200 with two, four and eight.
+local SUM_SIXTEEN = 0.03
 local function as_raced(p, a) return a.has_wgmma and not p.has_lengths and not kv_rows.low_bits(p, a.cc) end
 
 -- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no iteration takes longer than its bytes.
@@ -77,7 +79,7 @@ function price.stream(p, c, a, iteration, sq, boxed)
   local partial = parts * math.min(rows, c.br) * math.min(heads, p.hkv) * p.dv * 4
   local low = kv_rows.low_bits(p, a.cc)
   local bytes = low and low.k.block == 1 and low.v.block == 1 and c.br <= 8
-  local sum = partial * (bytes and SUM_BYTES or 0.055)
+  local sum = partial * (bytes and SUM_BYTES or c.br == 16 and (c.limbs or 0) == 1 and SUM_SIXTEEN or 0.055)
   if bytes then latency = latency + MEET * c.key_warps + BUFFER * c.stages end
   if raced then
     sum = partial * (c.dot_lanes and SUM_DOTS or SUM) / (c.row_warps * c.key_warps)

@@ -1,4 +1,5 @@
-//| needs "l.boxes? l.half? l.heads? l.floats? l.integers_v? l.limbs? l.low? l.shifts_k? l.shifts_v? l.tokens? l.widened?"
+//| needs "l.boxes? l.half? l.heads? l.floats? l.integers_v? l.limbs? l.low? l.shifts_k? l.shifts_v? l.standing? l.tokens?"
+//| needs "l.widened?"
 //| local ob, halves = l.low and "OB" or "VB", l.half and 1 or 2
 //| local pr = include("pairs/pairs.lua").of(p, l)
 //| -- Scales of keys 2t and 2t + 1 of block n of keys, from `from` on.
@@ -61,7 +62,7 @@ struct WarpRows {
   __device__ __forceinline__ explicit WarpRows(unsigned char *smem) : at(make_lane()), row(0), $(stage) {$(close)
 //| else
 //| local first = "row(threadIdx.x % GROUP_THREADS / 32 * (16 * MB))"
-  __device__ __forceinline__ explicit WarpRows(unsigned char *) : at(make_lane()), $(first) {$(close)
+  __device__ __forceinline__ explicit WarpRows(unsigned char *$(floats and "smem" or "")) : at(make_lane()), $(first) {$(close)
 //| end
 //| if l.tokens and by_token then
     const int side = (int)threadIdx.x / HEAD_THREADS;
@@ -253,7 +254,7 @@ struct WarpRows {
         const int r = row + m * 16 + h * 8 + at.g;
         if (r < rows) {
           if (at.t == 0) states[r] = make_float2(state[m][h].m, l);
-//| if l.half then
+//| if l.half or I then
 //| elseif l.low and not l.widened and l.low.v.block == 1 then
           const float of_o = v_factor$(p.v_scale == 2 and " * v_top" or "");
 #pragma unroll
@@ -280,7 +281,10 @@ struct WarpRows {
 //| end
         }
       }
-//| if I then
+//| if I and l.standing then
+//|   local standing = (include "mma/low_standing.cu")(l, nil, {})
+//|   standing.leave()
+//| elseif I then
     // O has queries 2t and 2t + 1 as columns, and columns where V's codes have them as rows, each too large by what it had codes too large.
     const float of_o = v_factor * 0x1p24f$(p.v_scale == 2 and " * v_top" or "")$(power and " * undo(power)" or "");
     const int g = opaque(at.g);

@@ -1,6 +1,6 @@
 //| needs "l.chunks l.chunks_v l.floats? l.integers_v? l.limbs? l.low"
-//| -- low_integers: the two products over codes that are integers, which are multiplied as they come: K's by rows of Q that are integers of
-//| -- 8 bits, limbs, and V's as fp16 below its normal numbers.
+//| -- low_integers: the two products of few rows over codes that are integers, which are multiplied as they come: K's by rows of Q that are
+//| -- integers of 8 bits, limbs, and V's as fp16 below its normal numbers. What 16 rows have of it, too: low_standing.cu.
 //|
 //| -- of: what low_products.cu has of rows of K and V: sides, load_row(); k_pitch, v_pitch: chunks from a row to the next; shuffled: scales
 //| -- of V that a lane of ldmatrix has already.
@@ -10,17 +10,8 @@
 //|   local sides, load_row, k_pitch, v_pitch, shuffled = of.sides, of.load_row, of.k_pitch, of.v_pitch, of.shuffled
 //|   local to = {}
 //|
-//|   -- S = Q K^T by limbs.
-//|   function to.scores()
-//|     if l.limbs and l.limbs.codes == 2 then
-// Codes of 4 bits, 8 too large: 16 times the numbers as integers of 8 bits, of the lower halves and of the upper ones.
-__device__ __forceinline__ void integers_of(u32 *to, u32 word) {
-  const u32 more = word << 4;
-  // x & mask ^ sign in one instruction, which holds one constant.
-  asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(to[0]) : "r"(more), "n"(0xf0f0f0f0), "r"(0x80808080));
-  asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(to[1]) : "r"(word), "n"(0xf0f0f0f0), "r"(0x80808080));
-}
-//|     end
+//|   -- Scales of K's blocks, in fp32 for all lanes.
+//|   function to.scales()
 //|     if l.floats then
 __device__ __forceinline__ void load_floats(float (&to)[2][K_SCALES_OF_ROW], u32 from) {
 //|       if kd % 2 == 0 then
@@ -40,8 +31,6 @@ __device__ __forceinline__ void load_floats(float (&to)[2][K_SCALES_OF_ROW], u32
   }
 //|       end
 }
-//|     end
-//|     if l.floats then
 // Scales of the blocks of the tile's keys to `floats`, those of a key side by side.
 __device__ __forceinline__ void leave_scales(u32 floats, u32 k_tile, const Lane &at) {
   const int lane = at.g * 4 + at.t;
@@ -70,6 +59,20 @@ __device__ __forceinline__ void leave_scales(u32 floats, u32 k_tile, const Lane 
   __syncwarp();
 }
 //|     end
+//|   end
+//|
+//|   -- S = Q K^T by limbs.
+//|   function to.scores()
+//|     if l.limbs.codes == 2 then
+// Codes of 4 bits, 8 too large: 16 times the numbers as integers of 8 bits, of the lower halves and of the upper ones.
+__device__ __forceinline__ void integers_of(u32 *to, u32 word) {
+  const u32 more = word << 4;
+  // x & mask ^ sign in one instruction, which holds one constant.
+  asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(to[0]) : "r"(more), "n"(0xf0f0f0f0), "r"(0x80808080));
+  asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(to[1]) : "r"(word), "n"(0xf0f0f0f0), "r"(0x80808080));
+}
+//|     end
+//|     to.scales()
 // Sums begin with the bits of 1.5 2^31 for the upper ones, of 1.5 2^23 for the lower ones: as floats they are 256 times the sum, and the
 // sum, more than these.
 __device__ __forceinline__ void multiply_limbs(float (&sum)[2], const QFragments &q, int block, const u32 (&word)[BLOCK_WORDS]) {
@@ -218,8 +221,8 @@ __device__ __forceinline__ void integers_of_columns(u32 (&h)[V_WORD], u32 word) 
 }
 //|   end
 //|
-//|   -- O += P V, of V that columns() takes.
-//|   function to.accumulate()
+//|   -- What P is multiplied by where V's blocks have scales.
+//|   function to.power()
 //|     if vd then
 // Of pairs: the larger magnitudes.
 __device__ __forceinline__ u32 larger_f16x2(u32 a, u32 b) {
@@ -262,6 +265,31 @@ __device__ __forceinline__ void watch_limit(PowerOfP &power, float (&o)[MB][OB][
   if (__any_sync(~0u, top > power.limit)) raise_limit(power, o, top);
 }
 //|     end
+//|   end
+//|
+//|   -- Of 16 keys, beside their words.
+//|   function to.scales_of_keys()
+    u32 scale[2][V_SCALES_OF_ROW];  // of keys 2t and 2t + 1, and of those 8 further
+//|     if shuffled then
+//|       for b = 0, vd - 1 do
+//|         local byte = place.scale_at(V, b)
+#pragma unroll
+    for (int i = 0; i < 2; i++) scale[i][$(b)] = __shfl_sync(~0u, words[$(byte // 16)][i], $(byte % 16 * 2) + at.v_scales);
+//|       end
+//|     else
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      VBlocksOfTwo of;
+      load_scales_of_two(of, v_tile, kk * 16 + i * 8 + at.t * 2, at);
+#pragma unroll
+      for (int b = 0; b < V_SCALES_OF_ROW; b++) scale[i][b] = of.of.scale[b];
+    }
+//|     end
+//|   end
+//|
+//|   -- O += P V, of V that columns() takes.
+//|   function to.accumulate()
+//|     to.power()
 // O^T += V^T P^T, and what codes that are too large add to a row of it. Block (b * $(I.chunks) + i) * V_WORD / 2 + r / 2
 // of O has registers r and r + 1 of words of the i-th chunk of V's block b, for even r, as rows g and g + 8. P is that of the keys times
 //|     local of_block = vd and I.excess < I.blocks and " / 2, columns of odd ones 4 further" or ""
@@ -288,22 +316,7 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&
 //|     end
     u32 of_keys[2];
 //|     if vd then
-    u32 scale[2][V_SCALES_OF_ROW];  // of keys 2t and 2t + 1, and of those 8 further
-//|       if shuffled then
-//|         for b = 0, vd - 1 do
-//|           local byte = place.scale_at(V, b)
-#pragma unroll
-    for (int i = 0; i < 2; i++) scale[i][$(b)] = __shfl_sync(~0u, words[$(byte // 16)][i], $(byte % 16 * 2) + at.v_scales);
-//|         end
-//|       else
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-      VBlocksOfTwo of;
-      load_scales_of_two(of, v_tile, kk * 16 + i * 8 + at.t * 2, at);
-#pragma unroll
-      for (int b = 0; b < V_SCALES_OF_ROW; b++) scale[i][b] = of.of.scale[b];
-    }
-//|       end
+//|       to.scales_of_keys()
 #pragma unroll
     for (int i = 0; i < 2; i++) of_keys[i] = pack_f16x2(s[0][2 * kk + i][0] * power.up, s[0][2 * kk + i][1] * power.up);
 //|     else

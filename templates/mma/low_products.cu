@@ -1,7 +1,8 @@
-//| needs "l.chunks l.chunks_v l.half? l.integers_v? l.limbs? l.low l.most_k l.most_v l.shifts_k l.shifts_v l.tokens?"
+//| needs "l.chunks l.chunks_v l.half? l.integers_v? l.limbs? l.low l.most_k l.most_v l.shifts_k l.shifts_v l.standing? l.tokens?"
 //| local place = include "tiles/codes.lua"
 //| local K, V = l.low.k, l.low.v
 //| local nk, nv = place.registers(K), place.registers(V)
+//| local whole = l.limbs or l.standing  -- K's codes are multiplied as they come
 // ---- the two products on mma.sync, of fp16, with K and V of few bits: S = Q K^T and O += P V ----
 // A lane unpacks the codes where ldmatrix leaves them. Elements then lie in another order along d: Q is loaded in that order, and O stored
 // out of it. K and V are never moved.
@@ -23,7 +24,7 @@
 //| -- A bit of each chunk whose word is of a later block than the first, of a later one than that, ...: how many such masks a side has.
 //| for _, of in ipairs { sides.k, sides.v } do
 //|   of.masks = 0
-//|   for chunk = 0, of.n and of.shifts and not (l.limbs and of.x == "k") and of.chunks - 1 or -1 do
+//|   for chunk = 0, of.n and of.shifts and not (whole and of.x == "k") and of.chunks - 1 or -1 do
 //|     local first, last = blocks_of(of, chunk)
 //|     of.masks = math.max(of.masks, last - first)
 //|   end
@@ -58,7 +59,7 @@
 //|   local byte = place.scale_at(V, i)
 //|   shuffled = shuffled and (not l.shifts_v or byte // 16 == (byte + l.most_v) // 16)
 //| end
-//| local joined_k, joined_v = l.limbs and l.limbs.joined, l.integers_v and l.integers_v.joined
+//| local joined_k, joined_v = whole and whole.joined, l.integers_v and l.integers_v.joined
 constexpr bool PAIRS_V = false;
 __device__ __forceinline__ int key_of_column(int x) { return x; }
 
@@ -73,7 +74,7 @@ struct Lane {
   int v_scales;  // the lane that has the scales of keys 2t and 2t + 1 where a row begins with them
 //| end
 //| if joined_k then
-  u32 k_joins[$((l.limbs.blocks + 1) // 2)];  // of two blocks each: which bytes of a word come from a chunk, and which from the next
+  u32 k_joins[$((whole.blocks + 1) // 2)];  // of two blocks each: which bytes of a word come from a chunk, and which from the next
 //| end
 //| if joined_v then
   int v_row;  // row g less what a head's rows are shifted by, in pairs of bytes
@@ -94,9 +95,9 @@ struct Lane {
   // Codes follow the two bytes of a scale; what has no room in its chunk begins the next.
   __device__ __forceinline__ void join_k(int shift) {
     auto bytes = [=](int first) { return (first <= 0 ? 0x10 : 0x54) | (first <= 2 ? 0x3200 : 0x7600); };
-//|   for b = 0, l.limbs.blocks - 1, 2 do
+//|   for b = 0, whole.blocks - 1, 2 do
 //|     local function of_block(b) return ("bytes(%d + shift - t * 4)"):format(b * K.block_bytes % 16 + 2) end
-    k_joins[$(b // 2)] = in_register($(of_block(b))$(b + 1 < l.limbs.blocks and " | " .. of_block(b + 1) .. " << 16" or ""));
+    k_joins[$(b // 2)] = in_register($(of_block(b))$(b + 1 < whole.blocks and " | " .. of_block(b + 1) .. " << 16" or ""));
 //|   end
   }
 //| end
@@ -187,7 +188,11 @@ __device__ __forceinline__ int $(name)(int byte, int code) {
 //| element_at("v_element_at", V)
 
 constexpr int K_WORD = $(nk), V_WORD = $(nv);    // registers that 4 bytes of K, of V become
+//| if l.standing then
+constexpr int K_STEPS = $(l.standing.blocks * l.standing.chunks) * K_WORD / 2;  // of k = 16
+//| else
 constexpr int K_STEPS = CHUNKS * K_WORD / 2;  // of k = 16
+//| end
 //| if l.limbs then
 // A row of Q times a number as an integer of four limbs, 256 times each more than the next: row g of a fragment has the first or, from g = 4
 // on, the third limb of row g % 4, and row g + 8 the limb below. A word meets 4 bytes of a key's row for a lane, of a block; it has zeros where
@@ -306,7 +311,7 @@ struct $(X)Blocks {
 //| if kd then
 constexpr int K_SCALES_OF_ROW = $(kd);
 //|   beside(K, kd, "K_SCALES_OF_ROW", "K")
-//|   if not l.limbs then
+//|   if not whole then
 // Scales of the blocks of a key's row, each twice.
 __device__ __forceinline__ void load_scales(KBlocks &to, u32 k_tile, int row, const Lane &at) {
 //|   load_row(sides.k, "K_SCALES_OF_ROW", k_pitch, "to", "k_tile", "row")
@@ -352,7 +357,10 @@ __device__ __forceinline__ void times_scale(u32 (&h)[K_WORD], const KBlocks &sca
 //| local integers = (include "mma/low_integers.cu")(l, {
 //|   sides = sides, load_row = load_row, k_pitch = k_pitch, v_pitch = v_pitch, shuffled = shuffled,
 //| })
-//| if l.limbs then
+//| local standing = l.standing and (include "mma/low_standing.cu")(l, integers, { k_pitch = k_pitch, v_pitch = v_pitch })
+//| if standing then
+//|   standing.scores()
+//| elseif l.limbs then
 //|   integers.scores()
 //| else
 // S = Q K^T for the warp's rows and the BC keys of one tile.
@@ -546,7 +554,9 @@ __device__ __forceinline__ void times_scales(u32 (&h)[V_WORD], const VBlocksOfTw
       }
 //|   end
 //| end
-//| if I then
+//| if I and standing then
+//|   standing.accumulate()
+//| elseif I then
 //|   integers.accumulate()
 //| else
 //| if l.half then

@@ -1,4 +1,4 @@
-//| needs "l.half? l.heads? l.limbs? l.low l.shifts_k l.widened?"
+//| needs "l.half? l.heads? l.limbs? l.low l.shifts_k l.standing? l.widened?"
 //| local K = l.low.k
 // ---- Q, straight from global memory, in the order of K's codes ----
 
@@ -12,6 +12,14 @@ __device__ __forceinline__ u32 query_pair(const element *row, int i, bool real) 
 //| end
 }
 //| local wide, by_columns = p.q == "fp32", p.k_scale == 4
+//| local S = l.standing
+//| if S then
+// The element that code number `code` of byte `byte` of a lane's joined word is.
+__device__ __forceinline__ int element_of_joined(int word, int byte, int code, const Lane &at) {
+  const int block = word / $(S.chunks), from = at.t * 4 + byte - block * $(K.block_bytes % 16) - 2$(l.shifts_k and " - at.k_shift" or "");
+  return block * $(K.block) + word % $(S.chunks) * 16 + (from & 15) + code * 16;
+}
+//| end
 //| if l.limbs then
 //| elseif p.dtype == "bf16" or wide or by_columns then
 
@@ -65,6 +73,11 @@ __device__ __forceinline__ void narrow(u32 (&full)[$(l.half and "Q_PAIRS" or "K_
 //|   if p.dtype == "fp16" then first, second = "widened_f16(word & 0xffff)", "widened_f16(word >> 16)" end
 __device__ __forceinline__ void narrow_wide(u32 (&full)[$(l.half and "Q_PAIRS" or "K_STEPS")][4]$(own), const Lane &at, int t, float *up) {
 //|   local function element(half)  -- of half 0, 1 of register r of a word that begins at `byte`
+//|     if S then
+//|       local byte, code = "2 * r + " .. half, "0"
+//|       if K.bits < 8 then byte, code = "r / 2 + " .. 2 * half, "r % 2" end
+//|       return ("element_of_joined(ks / (K_WORD / 2), %s, %s, at)"):format(byte, code)
+//|     end
 //|     if K.block == 1 then return ("byte + 2 * r + %d"):format(half) end
 //|     if K.bits < 8 then return ("k_element_at(byte + r / 2 + %d, r %% 2)"):format(2 * half) end
 //|     return ("k_element_at(byte + 2 * r + %d, 0)"):format(half)
@@ -113,6 +126,11 @@ __device__ __forceinline__ void narrow_wide(u32 (&full)[$(l.half and "Q_PAIRS" o
 //| local from_where = (wide and ", from, real" or "") .. (by_columns and ", k_scales_of(p, sequence, tile.kv_head), p.k_scale_ss" or "")
 //| local function register_of(byte, r, real)
 //|   real = real or "real"
+//|   if S and K.bits == 8 then return ("query_pair(from, element_of_joined(ks / (K_WORD / 2), 2 * %s, 0, at), %s)"):format(r, real) end
+//|   if S then
+//|     local function half(x) return ("query_half(from, element_of_joined(ks / (K_WORD / 2), %s / 2 + %d, %s %% 2, at), %s)"):format(r, x, r, real) end
+//|     return half(2) .. " << 16 | " .. half(0)
+//|   end
 //|   if K.block == 1 then return ("query_pair(from, %s + 2 * %s, %s)"):format(byte, r, real) end
 //|   local first, second, code = byte .. " + 2 * " .. r, byte .. " + 2 * " .. r .. " + 1", "0"
 //|   if K.bits < 8 then first, second, code = byte .. " + " .. r .. " / 2", byte .. " + " .. r .. " / 2 + 2", r .. " % 2" end

@@ -16,8 +16,8 @@
 #include <string.h>
 
 /* What kernels make of K and V of few bits: rows of blocks are rounded to fp16; they become Q's type first; codes of integers are
- * multiplied as they are, by all digits of Q, and their blocks' scales come after that. */
-typedef enum taking { ROUNDED, WIDENED, EXACT } taking;
+ * multiplied as they are, by Q as fp16 or by all digits of Q, and their blocks' scales come after that. */
+typedef enum taking { ROUNDED, WIDENED, STANDING, EXACT } taking;
 
 struct fa_trial {
     fa_case_tensors in;
@@ -361,8 +361,10 @@ static taking taking_of(const fa_config *c, const fa_workspace *w)
 {
     if (fa_widens(w))
         return WIDENED;
-    bool limbs = fa_config_get(c, "br", 16) == 4 || fa_config_get(c, "limbs", 0);
-    return !strcmp(c->family, "decode_mma") && limbs ? EXACT : ROUNDED;
+    int br = fa_config_get(c, "br", 16);
+    if (strcmp(c->family, "decode_mma") || (br != 4 && !fa_config_get(c, "limbs", 0)))
+        return ROUNDED;
+    return br == 16 ? STANDING : EXACT;
 }
 
 /* Of which kind the plan's kernels are; NULL: those that a launch chooses. */
