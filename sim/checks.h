@@ -21,7 +21,8 @@ typedef enum sim_severity { SIM_BY_DEFAULT = 0, SIM_OFF, SIM_WARNING, SIM_ERROR 
     X(UNDEFINED, "undefined", ERROR, 0, LAUNCH_FAILED,                                                                                     \
       "the same of a register that was never written, or that a shuffle took from a lane that does not take part")                         \
     X(RACE, "race", ERROR, 0, LAUNCH_FAILED,                                                                                               \
-      "two warps touched a byte of shared memory, one of them wrote, and no barrier orders the two")                                       \
+      "two warps touched a byte of shared memory, one of them wrote, and no barrier orders the two; or two lanes of a warp did, and no "   \
+      "barrier of the warp or the block orders them")                                                                                      \
     X(RACE_GLOBAL, "race-global", ERROR, 0, LAUNCH_FAILED,                                                                                 \
       "two warps touched a byte of global memory in one launch, one by a plain store and the other by a plain access or an "               \
       "atomic operation, and no release and acquire, or barrier of their block, orders the two")                                           \
