@@ -22,7 +22,8 @@ bool fa_problem_alike(const fa_problem *a, const fa_problem *b);
 /* The query rows of a KV head in a sequence: of all heads of its group. p is filled. */
 int64_t fa_problem_group_rows(const fa_problem *p);
 
-/* Whether the query heads of a group have few query rows together: the keys are split then, and configs of many rows tell nothing. */
+/* Whether the query heads of a group have few query rows together: the keys are split then, and times of
+ * configs for many rows say nothing of it. */
 #define FA_FEW_ROWS 64
 bool fa_problem_few_rows(const fa_problem *p);
 

@@ -209,7 +209,8 @@ static const struct {
     { "the distance to the key eight above, on mma", LAYOUTS, "column = \"m * 16 + h * 8 - n * 8 - e\"",
       "column = \"m * 16 - n * 8 - e\"", 15 },
     { "the LSE of the row eight above", LAYOUTS, "lse = \"lse[m][h]\"", "lse = \"lse[m][0]\"", 4 },
-    { "an operand in another order", "program_gradients.cu", "pack2(probability[2], probability[3]);", "pack2(probability[3], probability[2]);", 18 },
+    { "an operand in another order", "program_gradients.cu", "pack2(probability[2], probability[3]);",
+      "pack2(probability[3], probability[2]);", 18 },
     { "P as an operand of hidden pairs", "grad_hopper_scores.cu", "hide(s, sequence, key, row), hide(a, sequence, key, row);",
       "hide(s, sequence, key, row);", 18 },
     { "pairs past the last query, on mma", "hide.cu", "table.insert(hidden, of.query .. \" >= rows\")",
@@ -228,11 +229,14 @@ static const struct {
     { "no mask of the program, by element", "flash_bwd_ffma.cu", "$(pr.and_sees(\"head\", \"row\", \"key\", \"cut\"))", "", 7 },
     { "the number of the key eight above", "program_gradients.cu", "h == 0 ? here[e] : before[e]", "here[e]", 30 },
     { "the number of the query beside", "program_gradients.cu", "apart - (%s))\"", "apart - (%s) / 2 * 2)\"", 31 },
-    { "numbers from another key on", "program_gradients.cu", "p, scored, scored.h, 0) + apart;", "p, scored, scored.h, 0) + apart + 1;", 32 },
+    { "numbers from another key on", "program_gradients.cu", "p, scored, scored.h, 0) + apart;",
+      "p, scored, scored.h, 0) + apart + 1;", 32 },
     { "far blocks of the other side", "program_gradients.cu", "const float far = below ? scored.below : scored.above;",
       "const float far = below ? scored.above : scored.below;", 31 },
-    { "blocks as far as their last pair is", "program_gradients.cu", "key + 63 - row <= score_far_below", "key - row <= score_far_below", 31 },
-    { "blocks as far as their first pair is", "program_gradients.cu", "key - (row + BR - 1) >= score_far_above", "key - row >= score_far_above", 31 },
+    { "blocks as far as their last pair is", "program_gradients.cu", "key + 63 - row <= score_far_below",
+      "key - row <= score_far_below", 31 },
+    { "blocks as far as their first pair is", "program_gradients.cu", "key - (row + BR - 1) >= score_far_above",
+      "key - row >= score_far_above", 31 },
 };
 /* clang-format on */
 #define FAULTS (sizeof faults / sizeof *faults)

@@ -29,6 +29,8 @@ APART = 0.02        # of the norm: Q and P in fp16 are some 0.004, a wrong tile 
 CONTEXT = 12        # cells of a context, whose kernels are all loaded
 LEAST = 134e6       # bytes of 16 bits of --cells
 HELD = (2e7, 6e8)   # bytes of 16 bits of drawn cells
+GROUPS = (1, 2, 3, 4, 4, 5, 7, 8, 8, 12, 16)  # query heads to a KV head, of drawn cells
+QUERIES = (1, 1, 1, 2, 3, 4, 5, 8)
 SCALE_BY = {"s8": 2, "e4m3": 1, "e5m2": 1}  # of tokens, of heads
 
 
@@ -51,7 +53,11 @@ def parse(argv=None):
     p.add_argument("-o", "--json")
     o = p.parse_args(argv)
     o.kv = o.kv.split(",")
-    o.least_rows, o.most_rows = (int(x) for x in o.rows.split("-"))
+    ends = re.fullmatch(r"(\d+)-(\d+)", o.rows)
+    o.least_rows, o.most_rows = (int(x) for x in ends.groups()) if ends else (1, 0)
+    if not any(o.least_rows <= sq * group <= o.most_rows for sq in QUERIES for group in GROUPS):
+        p.error(f"--rows: \"{o.rows}\"; accepted: FROM-TO with a product of {sorted(set(QUERIES))} queries and {sorted(set(GROUPS))} heads "
+                "to a KV head between the two, such as 1-16")
     if o.moved and not o.before:
         p.error("--moved: there is no --before to hold choices against")
     return o
@@ -60,8 +66,8 @@ def parse(argv=None):
 def draw(rng, o):
     """A cell whose rows of a KV head are as asked."""
     while True:
-        d, hkv, group = rng.choice((64, 128)), rng.choice((1, 2, 4, 4, 8, 8, 8, 16)), rng.choice((1, 2, 3, 4, 4, 5, 7, 8, 8, 12, 16))
-        sq = rng.choice((1, 1, 1, 2, 3, 4, 5, 8))
+        d, hkv, group = rng.choice((64, 128)), rng.choice((1, 2, 4, 4, 8, 8, 8, 16)), rng.choice(GROUPS)
+        sq = rng.choice(QUERIES)
         if not o.least_rows <= sq * group <= o.most_rows:
             continue
         tokens = math.exp(rng.uniform(*(math.log(x / (4 * hkv * d)) for x in HELD)))
@@ -170,6 +176,9 @@ def summary(rows, kinds):
 def main():
     o = parse()
     from common import fagen
+    for kv in o.kv:
+        if kv not in fagen.FORMATS:
+            sys.exit(f"lowbits_race.py: --kv: the format is \"{kv}\"; accepted: {', '.join(fagen.FORMATS)}")
     some = cells_of(o)
     if o.moved or o.list:
         now = context(fagen, device="sim:h200", cache_dir="")

@@ -10,10 +10,10 @@ local price = {}
 
 -- Row tiles of a head walk its keys side by side: a tile finds in the L2 what another has read, except for this part. From random shapes on
 -- an H100; of four shapes of d = 128 it had been 0.15, and of d = 144 two tiles over 40k keys then took twice their price. Rows that are no
--- whole lines are read in pieces, each tile anew: two to four tiles took 1.2 to 2.5 times what 0.42 gives.
-local REREAD, REREAD_PIECES = 0.42, 0.8
+-- whole lines are read anew by each tile: two to four tiles took 1.2 to 2.5 times what 0.42 gives.
+local REREAD, REREAD_PARTIAL = 0.42, 0.8
 -- How much longer such rows take from memory, of tiles of few rows and of 32 and more. Of 90 timings over 40 MB.
-local PIECES, PIECES_MANY = 1.08, 1.2
+local PARTIAL, PARTIAL_MANY = 1.08, 1.2
 -- Of blocks that are not in step, where all heads of a sequence are side by side: of two shapes of d = 112 and 8 heads on an H100 0.94 and
 -- 0.90 of the time of one head after the other, of three of d = 80 to 144 and 3 to 7 heads on an H200 0.88 to 0.92; of 32 heads, eight side
 -- by side, 1.01. They are fast with fewer bytes under way. Few tiles are cut evenly, and in step without.
@@ -54,8 +54,8 @@ function price.stream(p, c, a, iteration, sq, boxed)
   local blocks = a.sm_count * c.ctas * c.sm_shares
   local share = math.max((tiles * iterations + blocks - 1) // blocks, c.min_turns)
   local parts = iterations > share and iterations // share + 1 or 1
-  local pieces = p.d % 64 > 0 or p.dv % 64 > 0
-  local reread = pieces and not p.has_lengths and REREAD_PIECES or REREAD
+  local partial = p.d % 64 > 0 or p.dv % 64 > 0  -- rows of partial lines
+  local reread = partial and not p.has_lengths and REREAD_PARTIAL or REREAD
   local kv = p.b * p.hkv * keys * row * (1 + ((rows + c.br - 1) // c.br - 1) * reread)
   local seconds = kv / (a.hbm_gbs * 1e9)
   local flight = c.bk * c.key_warps * math.min(heads, p.hkv) * row * (c.stages - 1) * c.ctas
@@ -64,7 +64,7 @@ function price.stream(p, c, a, iteration, sq, boxed)
   if raced then
     local met = c.kv_lanes > 1 and p.hkv > 1 and p.hkv <= 8 and kv_rows.is_narrow(p) and tiles * 2 > blocks
     if met then enough = LANES_BYTES end
-    if pieces then slower = (met and LANES_MET or 1) * (c.br < 32 and PIECES or PIECES_MANY) * (a.hbm_gbs / 3000) ^ 0.45 end
+    if partial then slower = (met and LANES_MET or 1) * (c.br < 32 and PARTIAL or PARTIAL_MANY) * (a.hbm_gbs / 3000) ^ 0.45 end
     local kept = KEPT_MOST * math.max(0, math.min(1, 2 - kv / (KEPT * a.l2_bytes)))
     slower = slower * (1 - kept)
   end
@@ -150,8 +150,8 @@ function price.work(p, c, a, l, sq)
     issue = math.max(chain, unpacking(p, c, a, l)) * (apart.is_eight_alone(p, c, a, l.low) and apart.eight_issue or 1) + program
   elseif l.low and not l.widened then  -- each warp of rows unpacks all keys of its group
     issue = issue + c.ctas * c.bk * c.key_warps * heads * c.row_warps * (p.d * l.cost_k + p.dv * l.cost_v) / 128
-    local pieces = l.low.k.has_scale and kv_rows.row_bytes_of(p.kv, p.d) % 4 == 0
-    if c.br >= 32 and heads == 1 and pieces and a.hbm_gbs > 4000 then issue = SAME_KEYS[c.br] * issue end
+    local by_words = l.low.k.has_scale and kv_rows.row_bytes_of(p.kv, p.d) % 4 == 0
+    if c.br >= 32 and heads == 1 and by_words and a.hbm_gbs > 4000 then issue = SAME_KEYS[c.br] * issue end
     issue = apart.uneven(p, c, a, l.low) * issue
     if math.max(p.d, p.dv) > 64 and apart.has_two_in_step(p, c, a) then issue = apart.two_issue * issue end
   end

@@ -287,6 +287,21 @@ __device__ __forceinline__ void watch_limit(PowerOfP &power, float (&o)[MB][OB][
 //|     end
 //|   end
 //|
+//|   -- What a lane has of 16 keys of V as they lie.
+//|   function to.words_of_v()
+    u32 words[CHUNKS_V][2];
+#pragma unroll
+    for (int chunk = 0; chunk + 1 < CHUNKS_V; chunk += 2) {
+      u32 b[4];
+      ldmatrix_x4_trans(b, v_tile + further<$(v_pitch)>(at.v, kk * 16, chunk));
+#pragma unroll
+      for (int i = 0; i < 4; i++) words[chunk + i / 2][i % 2] = b[i];
+    }
+//|     if l.chunks_v % 2 == 1 then
+    ldmatrix_x2_trans(words[CHUNKS_V - 1][0], words[CHUNKS_V - 1][1], v_tile + at.last_v + kk * 16 * $(v_pitch) * 16);
+//|     end
+//|   end
+//|
 //|   -- O += P V, of V that columns() takes.
 //|   function to.accumulate()
 //|     to.power()
@@ -303,17 +318,7 @@ __device__ __forceinline__ void watch_limit(PowerOfP &power, float (&o)[MB][OB][
 __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&s)[MB][NB][4], $(power)u32 v_tile, const Lane &at) {
 #pragma unroll
   for (int kk = 0; kk < NB / 2; kk++) {
-    u32 words[CHUNKS_V][2];
-#pragma unroll
-    for (int chunk = 0; chunk + 1 < CHUNKS_V; chunk += 2) {
-      u32 b[4];
-      ldmatrix_x4_trans(b, v_tile + further<$(v_pitch)>(at.v, kk * 16, chunk));
-#pragma unroll
-      for (int i = 0; i < 4; i++) words[chunk + i / 2][i % 2] = b[i];
-    }
-//|     if l.chunks_v % 2 == 1 then
-    ldmatrix_x2_trans(words[CHUNKS_V - 1][0], words[CHUNKS_V - 1][1], v_tile + at.last_v + kk * 16 * $(v_pitch) * 16);
-//|     end
+//|     to.words_of_v()
     u32 of_keys[2];
 //|     if vd then
 //|       to.scales_of_keys()

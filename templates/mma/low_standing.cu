@@ -1,7 +1,8 @@
-//| needs "l.chunks l.chunks_v l.integers_v? l.low l.shifts_v? l.standing?"
-//| -- low_standing: the two products of 16 rows over blocks of codes that are integers. A block's scale multiplies sums of its products with Q,
-//| -- and P. V's codes are fp16 as they stand, below its normal numbers: 2^-24 times the code, and too large by half of what codes have room
-//| -- for, which is a column more of O. K's are their numbers: beside a large element of Q what is too large would cost bits of others.
+//| needs "l.chunks l.integers_v? l.low l.shifts_v? l.standing?"
+//| -- low_standing: the two products of 16 rows over blocks of codes that are integers. The scale of a block of K multiplies sums of
+//| -- products with Q, that of a block of V multiplies P. V's codes are fp16 as they stand, below its normal numbers: 2^-24 times the
+//| -- code, plus half of the largest code. A column more of O has what that adds. K's codes become their numbers first: beside a large
+//| -- element of Q that addend would cost the other products bits.
 //|
 //| -- integers: what low_integers.cu has, of which these are the scales of K's blocks, the power of P and V's registers. of: what
 //| -- low_products.cu has.
@@ -63,17 +64,7 @@ __device__ __forceinline__ void accumulate(float (&o)[MB][OB][4], const float (&
                                            const Lane &at) {
 #pragma unroll
   for (int kk = 0; kk < NB / 2; kk++) {
-    u32 words[CHUNKS_V][2];
-#pragma unroll
-    for (int chunk = 0; chunk + 1 < CHUNKS_V; chunk += 2) {
-      u32 b[4];
-      ldmatrix_x4_trans(b, v_tile + further<$(v_pitch)>(at.v, kk * 16, chunk));
-#pragma unroll
-      for (int i = 0; i < 4; i++) words[chunk + i / 2][i % 2] = b[i];
-    }
-//|     if l.chunks_v % 2 == 1 then
-    ldmatrix_x2_trans(words[CHUNKS_V - 1][0], words[CHUNKS_V - 1][1], v_tile + at.last_v + kk * 16 * $(v_pitch) * 16);
-//|     end
+//|     integers.words_of_v()
     u32 of_keys[4];  // P of rows g and g + 8 of keys 2t and 2t + 1, and of those 8 further
 #pragma unroll
     for (int i = 0; i < 4; i++)

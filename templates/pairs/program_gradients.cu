@@ -17,7 +17,7 @@ const float bent_score = score_pair_bend<true>(p, scored, $(head), $(row), $(key
 //|   end
 //|   function pr.bent(probability) return pr.bends and ("bent(%s, bend)"):format(probability) or probability end
 //|
-//|   -- Where exponents tell of query and key by their distance alone: the pair for which a thread computes least.
+//|   -- Where an exponent depends on query and key by their distance alone: the pair for which a thread computes least.
 //|   function pr.along(of) return pr.slopes and not pr.bends and not has_mask and program.along and of.along end
 //|
 //|   -- P of an element of x, relative to the LSE of the layout's rows; bend: where its derivative goes. cut: as of score_pair. masked:
@@ -48,7 +48,8 @@ $(x)$(of.at) = $(probability_of(of, x, pr.bends and bends .. of.at, cut, masked)
 //|   function pr.probabilities_by_line(x)
 //|     local of, line = layouts.wgmma_keys.score, pr.line
 //|     local function probability(value)
-//|       local score = ("score_pair_ahead<false>(p, scored, scored.h, %s, %s, %s, %s%s, %s)"):format(of.row, of.key, of.column, x, of.at, value)
+//|       local arguments = ("p, scored, scored.h, %s, %s, %s, %s%s, %s"):format(of.row, of.key, of.column, x, of.at, value)
+//|       local score = ("score_pair_ahead<false>(%s)"):format(arguments)
 //|       return pr.probability(score, pr.unit_log2, of.lse)
 //|     end
 const int apart = key + warp_key + g - (row + 2 * t);
@@ -67,7 +68,8 @@ $(x)$(of.at) = $(probability("far"));
 //|     local value = "score_distance(p, scored, apart - (%s))"
 //|     if line.array then
 const auto *const line = score_ahead$(line.node)(p, scored, scored.h, 0) + apart;
-//|       value = line.array.wide and "line[-(%s)]" or line.array.bf16 and "__uint_as_float((u32)line[-(%s)] << 16)" or "score_half(line[-(%s)])"
+//|       value = line.array.wide and "line[-(%s)]" or line.array.bf16 and "__uint_as_float((u32)line[-(%s)] << 16)"
+//|         or "score_half(line[-(%s)])"
 //|     end
 float before[2] = {$(value:format("-8")), $(value:format("-7"))};
 //|     loops({ of.loops[1] }, true, function()

@@ -33,7 +33,8 @@ const u32 halves$(n)[2] = {shift$(n)[0] % 2 == 0 ? 0x3210u : 0x5432u, shift$(n)[
 //|     elseif tile.swizzled then
 const u32 from$(n) = $(stage) + $(tile.at) + ($(row) + lane % 16) * $(tile.pitch), turn$(n) = lane / 16 * 16 ^ lane % 8 * 16;
 //|     else
-const u32 from$(n) = $(stage) + $(tile.at) + $(tile.pitch > 0 and ("(%s + lane %% 16) * %d + "):format(row, tile.pitch) or "")lane / 16 * 16;
+//|       local line = tile.pitch > 0 and ("(%s + lane %% 16) * %d + "):format(row, tile.pitch) or ""
+const u32 from$(n) = $(stage) + $(tile.at) + $(line)lane / 16 * 16;
 //|     end
 //|   end
 //|   function pr.tile_at(tile, n)
@@ -99,7 +100,7 @@ $(x)[4 * $(n)] = here.x, $(x)[4 * $(n) + 1] = here.y, $(x)[4 * $(n) + 2] = above
 //|   end
 //|   -- The same of x, a tile in the layout wgmma, where arrays are in shared memory, the stage at `stage`. A warp's rows begin at `row`
 //|   -- of the tile.
-//|   -- beside: what all have in common is told there, where `far` says so.
+//|   -- beside: gets the one number of all pairs of the tile, where the producer has set `far`.
 //|   function pr.apply_staged(x, stage, row, beside)
 //|     local of, arguments = layouts.wgmma.score, {}
 //|     if l.staged.far and beside then

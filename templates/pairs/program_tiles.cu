@@ -31,8 +31,8 @@ const int query = $(row), head = scored.h;
 //|
 //|   -- Of a tile: products become scores, and those that the program's mask hides -inf. cut: whether keys past the last may be in it,
 //|   -- and pairs that the mask hides; "exponents": scores become those, less the shift of the layout's rows; "ahead": arrays were read,
-//|   -- two keys to a word of the layout. masked: where `cut` does not tell of the mask's pairs, what does. Kernels without a program do
-//|   -- not call it.
+//|   -- two keys to a word of the layout. masked: whether the mask hides pairs of it, where `cut` is of the last key
+//|   -- alone. Kernels without a program do not call it.
 //|   function pr.apply(layout, x, cut, masked)
 //|     local of, ahead = layouts[layout].score, ""
 //|     for _, lookup in ipairs(cut == "ahead" and program.arrays or {}) do
